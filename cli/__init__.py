@@ -1,0 +1,1 @@
+"""The `voxfarm` command and the local supervisor that runs a whole farm on one machine."""

@@ -1,0 +1,1 @@
+"""What every Voxfarm process agrees on: vocabulary, ledger, dispatch, storage and planning."""

@@ -1,0 +1,54 @@
+"""The wire contract: what crosses the queue. Imports nothing of ours but the vocabulary.
+
+Messages carry ids and small numbers, never text or audio. `v` is the message version: a worker
+that meets a newer one than it knows leaves the work to the ledger's backstop.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Self
+
+MESSAGE_VERSION = 1
+SYNTH_TASK = "voxfarm.synth"
+STEP_TASK = "voxfarm.step"
+
+
+@dataclass(frozen=True, slots=True)
+class SynthMessage:
+    """Ask a node to render one segment. `dispatch_no` makes stale copies recognisable."""
+
+    job_id: str
+    index: int
+    dispatch_no: int
+    chars: int
+    due_at: float
+    tier: str
+    v: int = MESSAGE_VERSION
+
+    def to_kwargs(self) -> dict[str, object]:
+        """As Celery keyword arguments."""
+        return asdict(self)
+
+    @classmethod
+    def from_kwargs(cls, kwargs: dict[str, object]) -> Self:
+        """Rebuild from a message body; unknown keys of newer versions are ignored."""
+        return cls(**{k: v for k, v in kwargs.items() if k in cls.__slots__})  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class StepMessage:
+    """Ask a worker to carry out one step of a job."""
+
+    step_id: str
+    job_id: str
+    kind: str
+    dispatch_no: int
+    v: int = MESSAGE_VERSION
+
+    def to_kwargs(self) -> dict[str, object]:
+        """As Celery keyword arguments."""
+        return asdict(self)
+
+    @classmethod
+    def from_kwargs(cls, kwargs: dict[str, object]) -> Self:
+        """Rebuild from a message body; unknown keys of newer versions are ignored."""
+        return cls(**{k: v for k, v in kwargs.items() if k in cls.__slots__})  # type: ignore[arg-type]

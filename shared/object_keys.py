@@ -1,0 +1,20 @@
+"""Where objects live in the bucket. The one place where object keys are made.
+
+Segment audio is immutable: one object per fencing token, so a late writer can never replace the
+audio that a newer token committed.
+"""
+
+
+def segment_audio(tenant: str, job_id: str, index: int, token: int) -> str:
+    """Key of one rendering of one segment (24-bit FLAC)."""
+    return f"t/{tenant}/jobs/{job_id}/segments/{index:07d}.{token}.flac"
+
+
+def deliverable(tenant: str, job_id: str, token: int, filename: str) -> str:
+    """Key of a file the user gets; `token` is that of the step that wrote it."""
+    return f"t/{tenant}/jobs/{job_id}/out/{token}/{filename}"
+
+
+def job_prefix(tenant: str, job_id: str) -> str:
+    """Prefix of everything stored for a job."""
+    return f"t/{tenant}/jobs/{job_id}/"

@@ -1,0 +1,42 @@
+"""A segment: one sentence-sized piece of a job, and the states it may pass through."""
+
+from enum import StrEnum
+
+
+class SegmentKind(StrEnum):
+    """What a piece of source text becomes in the audio."""
+
+    SPEECH = "speech"  # spoken by an engine
+    SILENCE = "silence"  # punctuation or blank: only its pause is heard
+    SKIP = "skip"  # left out by the job's own choice, and named in the manifest
+
+
+class SegmentState(StrEnum):
+    """Where a segment stands. Only the ledger moves it."""
+
+    PENDING = "pending"
+    DISPATCHED = "dispatched"
+    LEASED = "leased"
+    DONE = "done"
+    QUARANTINED = "quarantined"
+    CANCELLED = "cancelled"
+
+
+SEGMENT_TRANSITIONS: dict[SegmentState, frozenset[SegmentState]] = {
+    SegmentState.PENDING: frozenset({SegmentState.DISPATCHED, SegmentState.CANCELLED}),
+    SegmentState.DISPATCHED: frozenset(
+        {SegmentState.LEASED, SegmentState.PENDING, SegmentState.CANCELLED}
+    ),
+    SegmentState.LEASED: frozenset(
+        {
+            SegmentState.LEASED,  # the lease ran out and another worker claimed it
+            SegmentState.DONE,
+            SegmentState.PENDING,
+            SegmentState.QUARANTINED,
+            SegmentState.CANCELLED,
+        }
+    ),
+    SegmentState.DONE: frozenset(),
+    SegmentState.QUARANTINED: frozenset({SegmentState.PENDING}),  # an explicit retry of the job
+    SegmentState.CANCELLED: frozenset(),
+}

@@ -1,0 +1,105 @@
+"""Every setting of every process, read once from `VOXFARM_*` in its composition root.
+
+Nothing here is global: a process builds one `Settings` and passes it on.
+"""
+
+from pathlib import Path
+from typing import Self
+
+from platformdirs import user_data_path
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from shared.tiers import Tier
+
+
+class TierSettings(BaseModel):
+    """How one tier is served."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    first_audio_s: float = Field(description="target from submit to the first segment's audio")
+    per_1000_chars_s: float = Field(description="target time per 1,000 characters")
+    floor_s: float = Field(description="least completion target, whatever the length")
+    max_batch: int = Field(default=8, ge=1, le=8)
+    max_wait_s: float = Field(default=0.05, ge=0, description="longest wait to fill a batch")
+
+
+DEFAULT_TIERS: dict[Tier, TierSettings] = {
+    Tier.RUSH: TierSettings(
+        first_audio_s=2, per_1000_chars_s=10, floor_s=15, max_batch=4, max_wait_s=0.0
+    ),
+    Tier.STANDARD: TierSettings(first_audio_s=30, per_1000_chars_s=60, floor_s=120),
+    Tier.BULK: TierSettings(first_audio_s=3600, per_1000_chars_s=600, floor_s=4 * 3600),
+}
+
+
+class Settings(BaseSettings):
+    """Settings of a Voxfarm process, from the environment (prefix `VOXFARM_`)."""
+
+    model_config = SettingsConfigDict(env_prefix="VOXFARM_", extra="ignore", frozen=True)
+
+    data_dir: Path = Field(
+        default_factory=lambda: user_data_path("voxfarm", appauthor=False),
+        description="folder of the embedded farm; cluster processes keep nothing there",
+    )
+    database_url: str = Field(
+        default="", description="SQLAlchemy URL; empty: SQLite file voxfarm.db in data_dir"
+    )
+    redis_url: str = Field(
+        default="redis://127.0.0.1:6379/0",
+        description="Redis or Valkey database that belongs to this farm alone",
+    )
+    s3_endpoint: str = Field(default="127.0.0.1:9000", description="host:port, no scheme")
+    s3_public_endpoint: str = Field(
+        default="", description="host:port that clients use for presigned URLs; empty: s3_endpoint"
+    )
+    s3_secure: bool = False
+    s3_region: str = "us-east-1"
+    s3_bucket: str = "voxfarm"
+    s3_access_key: str = "voxfarm"
+    s3_secret_key: SecretStr = SecretStr("voxfarm")
+    farm_secret: SecretStr = Field(
+        default=SecretStr(""),
+        description="root secret of content keys; empty: farm-secret file in data_dir",
+    )
+
+    api_host: str = "127.0.0.1"
+    api_port: int = 8080
+    max_body_bytes: int = Field(default=32 * 1024 * 1024, description="larger bodies: 413")
+    max_job_chars: int = Field(default=5_000_000, description="longer texts: 413")
+    max_parts: int = Field(default=2_000, description="chapters in one job")
+    max_metadata_bytes: int = 8_192
+    presign_s: int = Field(default=3_600, description="life of presigned URLs, seconds")
+    allow_testing_engines: bool = False
+
+    engines: tuple[str, ...] = Field(default=("hibari",), description="engines a node runs")
+    default_engine: str = "hibari"
+    nodes: int = Field(default=0, description="nodes of the embedded farm; 0: one per CPU core")
+    cpu_workers: int = Field(default=1, description="processes of the cpu worker")
+    lease_s: float = Field(default=15.0, gt=0, description="a claim without progress lasts this")
+    visibility_timeout_s: float = Field(default=60.0, description="must exceed lease_s")
+    host_silence_s: float = Field(
+        default=60.0, description="an engine host silent this long under work is killed"
+    )
+    window_factor: float = Field(default=3.0, ge=1, description="window = factor * slots, per tier")
+    window_min: int = Field(default=8, ge=1)
+    redispatch_after_s: float = Field(
+        default=5.0, description="a dispatch is not suspected lost before this age"
+    )
+    scheduler_period_s: float = 1.0
+    max_attempts: int = Field(default=3, description="crashes alone before quarantine")
+    max_job_age_s: float = Field(default=31 * 86_400.0, description="then a live job fails")
+    tiers: dict[Tier, TierSettings] = Field(default_factory=lambda: dict(DEFAULT_TIERS))
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.visibility_timeout_s <= self.lease_s:
+            msg = "VOXFARM_VISIBILITY_TIMEOUT_S must be greater than VOXFARM_LEASE_S"
+            raise ValueError(msg)
+        return self
+
+    @property
+    def sqlalchemy_url(self) -> str:
+        """The database URL, with the SQLite default filled in."""
+        return self.database_url or f"sqlite:///{self.data_dir / 'voxfarm.db'}"
