@@ -1,0 +1,105 @@
+"""Filling the windows: the bounded set of each tier's segments that Redis holds at a time.
+
+A segment is marked as dispatched in the ledger before it is published. If the publish fails or
+the broker forgets, `recover_lost` finds out by comparing what both sides hold, and sends it again
+under a higher dispatch number, which makes every older copy stale.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from shared.broker import Broker, segment_task_id, step_task_id
+from shared.crashpoints import crash_point
+from shared.errors import BrokerError
+from shared.ledger import nodes, segments, steps
+from shared.ledger.database import Database
+from shared.messages import SynthMessage
+from shared.settings import Settings
+from shared.tiers import Tier
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatcher:
+    """Moves work from the ledger to the queues. Any process may hold one."""
+
+    database: Database
+    broker: Broker
+    settings: Settings
+
+    def fill(self, tier: Tier) -> int:
+        """Top this tier's window up. Returns how many segments were sent.
+
+        When Redis is away the segments stay marked and `recover_lost` sends them later.
+        """
+
+        def mark(conn: Connection) -> list[SynthMessage]:
+            self.database.lock_tier(conn, tier)
+            room = self._window(conn) - segments.in_flight(conn, tier)
+            return segments.feed(conn, tier, room)
+
+        messages = self.database.transact(mark)
+        crash_point("dispatch.marked")
+        if messages:
+            self._send_quietly(lambda: self.broker.send_segments(messages))
+        return len(messages)
+
+    def fill_if_low(self, tier: Tier) -> int:
+        """`fill`, but only below half a window: cheap enough to call after every commit."""
+        low = self.database.read(
+            lambda conn: segments.in_flight(conn, tier) * 2 < self._window(conn)
+        )
+        return self.fill(tier) if low else 0
+
+    def send_steps(self, step_ids: Sequence[str] | None = None) -> int:
+        """Send waiting steps: those given, or all that are due. Returns how many."""
+        messages = self.database.transact(lambda conn: steps.dispatch(conn, step_ids=step_ids))
+        crash_point("dispatch.step_marked")
+        if messages:
+            self._send_quietly(lambda: self.broker.send_steps(messages))
+        return len(messages)
+
+    def recover_lost(self) -> int:
+        """Return dispatches that the broker no longer holds to the waiting ones.
+
+        Counts come first; identities are read only where the ledger counts more than the broker.
+        Raises BrokerError when Redis cannot be asked: then nothing is known to be lost.
+        """
+        return sum(self._recover_segments(tier) for tier in Tier) + self._recover_steps()
+
+    def _recover_segments(self, tier: Tier) -> int:
+        age_s = self.settings.redispatch_after_s
+        in_flight = self.database.read(lambda conn: segments.in_flight(conn, tier))
+        if in_flight <= self.broker.held(tier.queue):
+            return 0
+        suspects = self.database.read(lambda conn: segments.dispatched_before(conn, tier, age_s))
+        held = self.broker.held_ids(tier.queue)
+        lost = [message for message in suspects if segment_task_id(message) not in held]
+        if not lost:
+            return 0
+        return self.database.transact(lambda conn: segments.take_back_lost(conn, lost))
+
+    def _recover_steps(self) -> int:
+        age_s = self.settings.redispatch_after_s
+        counts = self.database.read(steps.dispatched_counts)
+        short = {kind for kind, count in counts.items() if count > self.broker.held(kind)}
+        if not short:
+            return 0
+        suspects = self.database.read(lambda conn: steps.dispatched_before(conn, age_s))
+        held = frozenset[str]().union(*(self.broker.held_ids(kind) for kind in short))
+        lost = [m for m in suspects if m.kind in short and step_task_id(m) not in held]
+        return self.database.transact(lambda conn: steps.take_back_lost(conn, lost)) if lost else 0
+
+    def _window(self, conn: Connection) -> int:
+        slots = nodes.live_slots(conn)
+        return max(self.settings.window_min, round(self.settings.window_factor * slots))
+
+    def _send_quietly(self, send: Callable[[], None]) -> None:
+        try:
+            send()
+        except BrokerError as error:
+            log.warning("could not publish, the scheduler will send again: %s", error)

@@ -1,0 +1,134 @@
+"""Deliverables in the ledger: files a part's assembly produced, and the end of the job."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, func, select, update
+
+from shared.errors import NotFoundError
+from shared.jobs import JobState
+from shared.ledger import jobs, steps
+from shared.ledger import tables as t
+from shared.ledger.clock import db_now
+from shared.ledger.steps import StepClaim
+from shared.steps import StepKind
+
+
+@dataclass(frozen=True, slots=True)
+class PartRecord:
+    """A part as stored: a chapter, or the whole text. Offsets are characters of the job's text."""
+
+    index: int
+    title: str
+    start: int
+    end: int
+    segments_total: int
+    quarantined: int
+
+
+@dataclass(frozen=True, slots=True)
+class Deliverable:
+    """A finished file. `timeline` lists [segment index, start sample, end sample]."""
+
+    part: int
+    kind: str
+    name: str
+    format: str
+    content_type: str
+    object_key: str
+    size_bytes: int
+    sha256: str
+    samples: int
+    rate_hz: int
+    timeline: list[list[int]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PartCommit:
+    """The outcome of committing a part: whether it counted, and the closing step if it was last."""
+
+    won: bool
+    step_id: str | None = None
+
+
+def parts(conn: Connection, job_id: str) -> list[PartRecord]:
+    """All parts of a job, in order."""
+    rows = conn.execute(
+        select(*(t.part.c[name] for name in PartRecord.__slots__))
+        .where(t.part.c.job_id == job_id)
+        .order_by(t.part.c.index)
+    )
+    return [PartRecord(**row._asdict()) for row in rows]
+
+
+def commit_part(conn: Connection, claimed: StepClaim, file: Deliverable) -> PartCommit:
+    """Record a part's file and close its step; the last part inserts the job's closing step.
+
+    When the token was lost nothing counts, and the caller deletes its object.
+    """
+    if not steps.finish(conn, claimed):
+        return PartCommit(won=False)
+    _insert(conn, claimed.job_id, file)
+    conn.execute(
+        update(t.part)
+        .where(t.part.c.job_id == claimed.job_id, t.part.c.index == claimed.part)
+        .values(assembled=True)
+    )
+    remaining = conn.execute(
+        update(t.job)
+        .where(t.job.c.id == claimed.job_id)
+        .values(parts_remaining=t.job.c.parts_remaining - 1)
+        .returning(t.job.c.parts_remaining)
+    ).scalar_one()
+    if remaining != 0:
+        return PartCommit(won=True)
+    return PartCommit(won=True, step_id=steps.insert(conn, claimed.job_id, StepKind.ASSEMBLE))
+
+
+def commit_job(conn: Connection, claimed: StepClaim, manifest: Deliverable) -> bool:
+    """Record the manifest, close the step and end the job. False: the token was lost."""
+    if not steps.finish(conn, claimed):
+        return False
+    _insert(conn, claimed.job_id, manifest)
+    gaps = conn.execute(
+        select(func.sum(t.part.c.quarantined)).where(t.part.c.job_id == claimed.job_id)
+    ).scalar_one()
+    jobs.end(conn, claimed.job_id, JobState.PARTIAL if gaps else JobState.COMPLETED)
+    return True
+
+
+def of_job(conn: Connection, job_id: str, *, timelines: bool = False) -> list[Deliverable]:
+    """Files of a job: parts in order, then the manifest."""
+    names = [name for name in Deliverable.__slots__ if timelines or name != "timeline"]
+    c = t.deliverable.c
+    rows = conn.execute(
+        select(*(c[name] for name in names)).where(c.job_id == job_id).order_by(c.kind, c.part)
+    )
+    return [Deliverable(**row._asdict()) for row in rows]
+
+
+def one(conn: Connection, job_id: str, name: str) -> Deliverable:
+    """One file of a job by its name. Raises NotFoundError."""
+    for file in of_job(conn, job_id):
+        if file.name == name:
+            return file
+    raise NotFoundError(f"job {job_id} has no file {name}", code="deliverable-not-found")
+
+
+def _insert(conn: Connection, job_id: str, file: Deliverable) -> None:
+    conn.execute(
+        t.deliverable.insert().values(
+            job_id=job_id,
+            part=file.part,
+            kind=file.kind,
+            name=file.name,
+            format=file.format,
+            content_type=file.content_type,
+            object_key=file.object_key,
+            size_bytes=file.size_bytes,
+            sha256=file.sha256,
+            samples=file.samples,
+            rate_hz=file.rate_hz,
+            timeline=file.timeline,
+            created_at=db_now(),
+        )
+    )

@@ -1,0 +1,345 @@
+"""Jobs in the ledger: accept, read, list, cancel. Knows nothing of segments' dispatch."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, func, select, update
+from sqlalchemy.exc import IntegrityError
+
+from shared.errors import ConflictError, NotFoundError
+from shared.ids import new_id
+from shared.jobs import ALIVE, JobSpec, JobState
+from shared.ledger import tables as t
+from shared.ledger.clock import db_now, read_clock
+from shared.ledger.outbox import record_end
+from shared.segments import SegmentState
+from shared.settings import TierSettings
+from shared.steps import StepKind, StepState
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """A submission that passed every check. `chapters` are (title, start, end) over `text`."""
+
+    tenant: str
+    spec: JobSpec
+    text: str
+    chapters: Sequence[tuple[str, int, int]]
+    title: str
+    metadata: Mapping[str, str]
+    idempotency_key: str | None = None
+    request_sha256: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a job is. `audio_s` counts finished segments; `eta_s` is None until a rate shows."""
+
+    segments_total: int
+    segments_done: int
+    segments_quarantined: int
+    segments_skipped: int
+    fraction: float
+    audio_s: float
+    eta_s: float | None
+    parts_total: int
+    parts_done: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobRecord:
+    """One job as stored, with its progress."""
+
+    id: str
+    tenant: str
+    state: JobState
+    paused: bool
+    title: str
+    metadata: Mapping[str, str]
+    spec: JobSpec
+    characters: int
+    created_at: float
+    due_at: float
+    planned_at: float | None
+    started_at: float | None
+    rendered_at: float | None
+    ended_at: float | None
+    error_code: str | None
+    error_message: str | None
+    progress: Progress
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The outcome of a submit: the job, its plan step, and whether it was a replay."""
+
+    job_id: str
+    step_id: str | None
+    replayed: bool
+
+
+def accept(conn: Connection, new: NewJob, target: TierSettings) -> Accepted:
+    """Write job, text and plan step in one transaction; nothing else exists before it commits.
+
+    With an idempotency key, an equal earlier request returns its job and an unequal one raises
+    ConflictError. Raises IntegrityError when the same key races: see `accept_once`.
+    """
+    if new.idempotency_key is not None:
+        replay = _replayed(conn, new)
+        if replay is not None:
+            return replay
+    job_id, step_id, now = new_id(), new_id(), read_clock(conn)
+    if new.idempotency_key is not None:
+        conn.execute(
+            t.idempotency.insert().values(
+                tenant=new.tenant,
+                key=new.idempotency_key,
+                request_sha256=new.request_sha256,
+                job_id=job_id,
+                created_at=now,
+            )
+        )
+    seconds = max(target.floor_s, target.per_1000_chars_s * len(new.text) / 1000)
+    conn.execute(
+        t.job.insert().values(
+            id=job_id,
+            tenant=new.tenant,
+            state=JobState.ACCEPTED,
+            paused=False,
+            tier=new.spec.tier,
+            title=new.title,
+            metadata=dict(new.metadata),
+            spec=new.spec.model_dump(mode="json"),
+            characters=len(new.text),
+            created_at=now,
+            due_at=now + seconds,
+        )
+    )
+    conn.execute(
+        t.job_text.insert().values(
+            job_id=job_id, text=new.text, chapters=json.dumps(list(new.chapters))
+        )
+    )
+    conn.execute(
+        t.step.insert().values(
+            id=step_id,
+            job_id=job_id,
+            kind=StepKind.PLAN,
+            part=t.WHOLE_JOB,
+            state=StepState.PENDING,
+            created_at=now,
+        )
+    )
+    return Accepted(job_id, step_id, replayed=False)
+
+
+def _replayed(conn: Connection, new: NewJob) -> Accepted | None:
+    row = conn.execute(
+        select(t.idempotency).where(
+            t.idempotency.c.tenant == new.tenant, t.idempotency.c.key == new.idempotency_key
+        )
+    ).one_or_none()
+    if row is None:
+        return None
+    if row.request_sha256 != new.request_sha256:
+        raise ConflictError(
+            "this Idempotency-Key was used before with a different request body",
+            code="idempotency-key-reused",
+            job_id=row.job_id,
+        )
+    return Accepted(row.job_id, None, replayed=True)
+
+
+def is_key_race(error: IntegrityError) -> bool:
+    """True when two submits with one idempotency key met: the loser should look again."""
+    return "idempotency" in str(error.orig)
+
+
+def get(conn: Connection, tenant: str, job_id: str) -> JobRecord:
+    """One job of this tenant. Raises NotFoundError."""
+    row = conn.execute(
+        _with_progress().where(t.job.c.id == job_id, t.job.c.tenant == tenant)
+    ).one_or_none()
+    if row is None:
+        raise NotFoundError(f"there is no job {job_id}", code="job-not-found")
+    return _record(row)
+
+
+def page(
+    conn: Connection,
+    tenant: str,
+    *,
+    limit: int,
+    before_id: str | None = None,
+    states: Sequence[JobState] = (),
+    tier: str | None = None,
+    created_from: float | None = None,
+    created_to: float | None = None,
+) -> list[JobRecord]:
+    """Newest first; pass the last id of a page as `before_id` for the next one."""
+    query = _with_progress().where(t.job.c.tenant == tenant)
+    if before_id is not None:
+        query = query.where(t.job.c.id < before_id)
+    if states:
+        query = query.where(t.job.c.state.in_(states))
+    if tier is not None:
+        query = query.where(t.job.c.tier == tier)
+    if created_from is not None:
+        query = query.where(t.job.c.created_at >= created_from)
+    if created_to is not None:
+        query = query.where(t.job.c.created_at < created_to)
+    rows = conn.execute(query.order_by(t.job.c.id.desc()).limit(limit))
+    return [_record(row) for row in rows]
+
+
+def read_spec(conn: Connection, job_id: str) -> tuple[str, JobSpec]:
+    """(tenant, frozen settings) of a job, for workers."""
+    row = conn.execute(select(t.job.c.tenant, t.job.c.spec).where(t.job.c.id == job_id)).one()
+    return row.tenant, JobSpec.model_validate(row.spec)
+
+
+def read_text(conn: Connection, job_id: str) -> tuple[str, list[tuple[str, int, int]]]:
+    """(whole text, chapters as submitted) of a job."""
+    row = conn.execute(select(t.job_text).where(t.job_text.c.job_id == job_id)).one()
+    return row.text, [tuple(chapter) for chapter in json.loads(row.chapters)]
+
+
+def cancel(conn: Connection, tenant: str, job_id: str) -> JobRecord:
+    """End a live job as cancelled; a job that has ended is left as it is."""
+    record = get(conn, tenant, job_id)
+    if end(conn, job_id, JobState.CANCELLED):
+        return get(conn, tenant, job_id)
+    return record
+
+
+def end(
+    conn: Connection,
+    job_id: str,
+    state: JobState,
+    *,
+    code: str | None = None,
+    message: str | None = None,
+) -> bool:
+    """Move a live job to an end state, once; its open segments and steps are cancelled.
+
+    Returns False when the job had already ended. The outbox gets one event per end.
+    """
+    ended = conn.execute(
+        update(t.job)
+        .where(t.job.c.id == job_id, t.job.c.state.in_(ALIVE))
+        .values(state=state, ended_at=db_now(), error_code=code, error_message=message)
+    )
+    if ended.rowcount != 1:
+        return False
+    conn.execute(
+        update(t.segment)
+        .where(
+            t.segment.c.job_id == job_id,
+            t.segment.c.state.in_(
+                (SegmentState.PENDING, SegmentState.DISPATCHED, SegmentState.LEASED)
+            ),
+        )
+        .values(state=SegmentState.CANCELLED)
+    )
+    conn.execute(
+        update(t.step)
+        .where(
+            t.step.c.job_id == job_id,
+            t.step.c.state.in_((StepState.PENDING, StepState.DISPATCHED, StepState.LEASED)),
+        )
+        .values(state=StepState.CANCELLED)
+    )
+    record_end(conn, job_id, state)
+    return True
+
+
+def overdue_ids(conn: Connection, max_age_s: float) -> list[str]:
+    """Live jobs older than the age limit."""
+    rows = conn.execute(
+        select(t.job.c.id).where(
+            t.job.c.ended_at.is_(None), t.job.c.created_at < read_clock(conn) - max_age_s
+        )
+    )
+    return [row.id for row in rows]
+
+
+def counts_by_state(conn: Connection) -> dict[str, int]:
+    """How many jobs stand in each state, for metrics."""
+    rows = conn.execute(select(t.job.c.state, func.count()).group_by(t.job.c.state))
+    return {row[0]: row[1] for row in rows}
+
+
+_PART_SUMS = {
+    "remaining": t.part.c.remaining,
+    "quarantined": t.part.c.quarantined,
+    "chars_total": t.part.c.chars_total,
+    "chars_done": t.part.c.chars_done,
+    "audio_s": t.part.c.audio_s,
+}
+
+
+def _with_progress() -> Select[Any]:
+    """Jobs with their parts summed up; scalar subqueries, since SQLite has no LATERAL."""
+    sums = [
+        select(func.coalesce(func.sum(column), 0))
+        .where(t.part.c.job_id == t.job.c.id)
+        .correlate(t.job)
+        .scalar_subquery()
+        .label(label)
+        for label, column in _PART_SUMS.items()
+    ]
+    return select(t.job, *sums, db_now().label("now"))
+
+
+def _record(row: Row[Any]) -> JobRecord:
+    state = JobState(row.state)
+    return JobRecord(
+        id=row.id,
+        tenant=row.tenant,
+        state=state,
+        paused=row.paused,
+        title=row.title,
+        metadata=row.metadata,
+        spec=JobSpec.model_validate(row.spec),
+        characters=row.characters,
+        created_at=row.created_at,
+        due_at=row.due_at,
+        planned_at=row.planned_at,
+        started_at=row.started_at,
+        rendered_at=row.rendered_at,
+        ended_at=row.ended_at,
+        error_code=row.error_code,
+        error_message=row.error_message,
+        progress=_progress(row, state),
+    )
+
+
+def _progress(row: Row[Any], state: JobState) -> Progress:
+    settled = row.segments_total - row.remaining if row.parts_total else 0
+    fraction = row.chars_done / row.chars_total if row.chars_total else 0.0
+    eta_s: float | None
+    if state in {JobState.COMPLETED, JobState.PARTIAL}:
+        fraction, eta_s = 1.0, 0.0
+    else:
+        eta_s = _eta_s(row, state, fraction)
+    return Progress(
+        segments_total=row.segments_total,
+        segments_done=settled - row.quarantined,
+        segments_quarantined=row.quarantined,
+        segments_skipped=row.segments_skipped,
+        fraction=fraction,
+        audio_s=row.audio_s,
+        eta_s=eta_s,
+        parts_total=row.parts_total,
+        parts_done=row.parts_total - row.parts_remaining,
+    )
+
+
+def _eta_s(row: Row[Any], state: JobState, fraction: float) -> float | None:
+    """Time left at the rate so far, counted from the first finished segment (no model load)."""
+    if state.ended or row.paused or row.started_at is None or fraction <= 0:
+        return None
+    elapsed_s = float(row.now - row.started_at)
+    return max(0.0, elapsed_s * (1 - fraction) / fraction)

@@ -1,0 +1,91 @@
+"""What nodes publish to the ledger: their engine's description, and that they are alive."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, Table, delete, func, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from shared.ledger import tables as t
+from shared.ledger.clock import db_now, read_clock
+from shared.voices import EngineInfo
+
+NODE_SILENCE_S = 15.0  # a node that has not been heard of for this long is not counted
+
+
+@dataclass(frozen=True, slots=True)
+class EngineRecord:
+    """An engine known to the farm, and how much of it is alive now."""
+
+    info: EngineInfo
+    nodes: int
+    slots: int
+
+
+def publish(conn: Connection, node_id: str, info: EngineInfo) -> None:
+    """Record a node's heartbeat and its engine's description."""
+    _upsert(
+        conn,
+        t.engine,
+        ("name",),
+        {"name": info.name, "info": info.model_dump(mode="json"), "updated_at": db_now()},
+    )
+    heartbeat(conn, node_id, info)
+
+
+def heartbeat(conn: Connection, node_id: str, info: EngineInfo) -> None:
+    """Say that a node is alive with its engine ready."""
+    _upsert(
+        conn,
+        t.node,
+        ("id", "engine"),
+        {"id": node_id, "engine": info.name, "slots": info.slots, "heartbeat_at": db_now()},
+    )
+
+
+def withdraw(conn: Connection, node_id: str) -> None:
+    """Take a node out, at its orderly end."""
+    conn.execute(delete(t.node).where(t.node.c.id == node_id))
+
+
+def engines(conn: Connection) -> list[EngineRecord]:
+    """Every engine ever published, with the nodes that run it now."""
+    alive_since = read_clock(conn) - NODE_SILENCE_S
+    rows = conn.execute(
+        select(
+            t.engine.c.info,
+            func.count(t.node.c.id).label("nodes"),
+            func.coalesce(func.sum(t.node.c.slots), 0).label("slots"),
+        )
+        .select_from(
+            t.engine.outerjoin(
+                t.node,
+                (t.node.c.engine == t.engine.c.name) & (t.node.c.heartbeat_at >= alive_since),
+            )
+        )
+        .group_by(t.engine.c.name)
+        .order_by(t.engine.c.name)
+    )
+    return [EngineRecord(EngineInfo.model_validate(row.info), row.nodes, row.slots) for row in rows]
+
+
+def live_slots(conn: Connection) -> int:
+    """Slots of all live nodes: what the farm can hold at once."""
+    query = select(func.coalesce(func.sum(t.node.c.slots), 0)).where(
+        t.node.c.heartbeat_at >= read_clock(conn) - NODE_SILENCE_S
+    )
+    return int(conn.execute(query).scalar_one())
+
+
+def forget_silent(conn: Connection, after_s: float = 3_600.0) -> int:
+    """Delete nodes that have been silent for long. Returns how many."""
+    gone = conn.execute(delete(t.node).where(t.node.c.heartbeat_at < read_clock(conn) - after_s))
+    return gone.rowcount
+
+
+def _upsert(
+    conn: Connection, table: Table, keys: tuple[str, ...], values: dict[str, object]
+) -> None:
+    insert = sqlite.insert if conn.dialect.name == "sqlite" else postgresql.insert
+    statement = insert(table).values(**values)
+    changed = {name: statement.excluded[name] for name in values if name not in keys}
+    conn.execute(statement.on_conflict_do_update(index_elements=list(keys), set_=changed))

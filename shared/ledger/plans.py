@@ -1,0 +1,167 @@
+"""Writing a plan into the ledger: parts first, then segments in chunks, under the step's token.
+
+Totals are known before the first segment is written, so a part can never reach zero early, and a
+plan step that dies half way is resumed from the last chunk, since planning is deterministic.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, func, select, update
+
+from shared.jobs import JobState
+from shared.ledger import segments, steps
+from shared.ledger import tables as t
+from shared.ledger.clock import db_now, read_clock
+from shared.ledger.steps import StepClaim
+from shared.segments import SegmentKind, SegmentState
+from shared.tiers import Tier
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedPart:
+    """A part and what it will hold."""
+
+    index: int
+    title: str
+    start: int
+    end: int
+    speech_segments: int
+    speech_chars: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedSegment:
+    """A segment to be written. `due_at` is absolute, in epoch seconds."""
+
+    index: int
+    part: int
+    kind: SegmentKind
+    start: int
+    end: int
+    text: str
+    pause_after_s: float
+    reason: str
+    due_at: float
+    content_key: str
+
+
+def start_planning(conn: Connection, job_id: str) -> float:
+    """Move an accepted job to planning; returns its creation time, from which deadlines count."""
+    conn.execute(
+        update(t.job)
+        .where(t.job.c.id == job_id, t.job.c.state == JobState.ACCEPTED)
+        .values(state=JobState.PLANNING)
+    )
+    return float(conn.execute(select(t.job.c.created_at).where(t.job.c.id == job_id)).scalar_one())
+
+
+def open_rendering(
+    conn: Connection,
+    claimed: StepClaim,
+    parts: Sequence[PlannedPart],
+    *,
+    skipped: int,
+    lease_s: float,
+) -> bool:
+    """Write all parts and let the job render. A second call for the same plan changes nothing.
+
+    Returns False when the step's token is lost.
+    """
+    if not steps.renew(conn, claimed, lease_s=lease_s):
+        return False
+    opened = conn.execute(
+        update(t.job)
+        .where(t.job.c.id == claimed.job_id, t.job.c.state == JobState.PLANNING)
+        .values(
+            state=JobState.RENDERING,
+            planned_at=db_now(),
+            segments_total=sum(part.speech_segments for part in parts),
+            segments_skipped=skipped,
+            parts_total=len(parts),
+            parts_rendering=len(parts),
+            parts_remaining=len(parts),
+        )
+    )
+    if opened.rowcount != 1:  # an earlier holder of the step came this far
+        return True
+    conn.execute(
+        t.part.insert(),
+        [
+            {
+                "job_id": claimed.job_id,
+                "index": part.index,
+                "title": part.title,
+                "start": part.start,
+                "end": part.end,
+                "segments_total": part.speech_segments,
+                "remaining": part.speech_segments,
+                "chars_total": part.speech_chars,
+            }
+            for part in parts
+        ],
+    )
+    return True
+
+
+def written(conn: Connection, job_id: str) -> int:
+    """How many segments of the plan are in the ledger already."""
+    query = select(func.coalesce(func.max(t.segment.c.index), -1)).where(
+        t.segment.c.job_id == job_id
+    )
+    return int(conn.execute(query).scalar_one()) + 1
+
+
+def write_chunk(
+    conn: Connection,
+    claimed: StepClaim,
+    tier: Tier,
+    chunk: Sequence[PlannedSegment],
+    *,
+    lease_s: float,
+) -> bool:
+    """Insert the next segments of the plan, under the step's token. False: the token is lost."""
+    if not steps.renew(conn, claimed, lease_s=lease_s):
+        return False
+    now = read_clock(conn)
+    conn.execute(
+        t.segment.insert(),
+        [
+            {
+                "job_id": claimed.job_id,
+                "index": piece.index,
+                "part": piece.part,
+                "kind": piece.kind,
+                "start": piece.start,
+                "end": piece.end,
+                "text": piece.text,
+                "pause_after_s": piece.pause_after_s,
+                "reason": piece.reason,
+                "tier": tier,
+                "chars": len(piece.text),
+                "due_at": piece.due_at,
+                "content_key": piece.content_key,
+                "state": (
+                    SegmentState.PENDING if piece.kind is SegmentKind.SPEECH else SegmentState.DONE
+                ),
+                "done_at": None if piece.kind is SegmentKind.SPEECH else now,
+            }
+            for piece in chunk
+        ],
+    )
+    return True
+
+
+def finish_plan(conn: Connection, claimed: StepClaim) -> list[str] | None:
+    """Close the plan step; parts without speech get their assembly step here.
+
+    Returns those steps' ids, or None when the token is lost.
+    """
+    if not steps.finish(conn, claimed):
+        return None
+    silent = conn.execute(
+        select(t.part.c.index).where(
+            t.part.c.job_id == claimed.job_id, t.part.c.segments_total == 0
+        )
+    ).scalars()
+    return [segments.part_rendered(conn, claimed.job_id, index) for index in silent.all()]

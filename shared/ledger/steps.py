@@ -1,0 +1,208 @@
+"""Steps in the ledger: plan, assemble, deliver, inspect. Claimed and fenced like segments."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, Connection, and_, exists, func, or_, select, update
+
+from shared.ids import new_id
+from shared.jobs import ALIVE
+from shared.ledger import tables as t
+from shared.ledger.clock import db_now, read_clock
+from shared.messages import StepMessage
+from shared.steps import StepKind, StepState
+
+
+@dataclass(frozen=True, slots=True)
+class StepClaim:
+    """A leased step and the token to finish it with."""
+
+    id: str
+    job_id: str
+    kind: StepKind
+    part: int
+    token: int
+    attempt: int
+
+
+def insert(conn: Connection, job_id: str, kind: StepKind, *, part: int = t.WHOLE_JOB) -> str:
+    """Add a step; its uniqueness in (job, kind, part, round) makes a second insert fail loudly."""
+    step_id = new_id()
+    conn.execute(
+        t.step.insert().values(
+            id=step_id,
+            job_id=job_id,
+            kind=kind,
+            part=part,
+            state=StepState.PENDING,
+            created_at=db_now(),
+        )
+    )
+    return step_id
+
+
+def _job_alive() -> ColumnElement[bool]:
+    return exists().where(t.job.c.id == t.step.c.job_id, t.job.c.state.in_(ALIVE))
+
+
+def dispatch(conn: Connection, *, step_ids: Sequence[str] | None = None) -> list[StepMessage]:
+    """Mark waiting steps (all, or those given) as dispatched and return their messages."""
+    now = read_clock(conn)
+    condition = and_(t.step.c.state == StepState.PENDING, t.step.c.not_before <= now, _job_alive())
+    if step_ids is not None:
+        condition = and_(condition, t.step.c.id.in_(step_ids))
+    rows = conn.execute(
+        update(t.step)
+        .where(condition)
+        .values(
+            state=StepState.DISPATCHED,
+            dispatch_no=t.step.c.dispatch_no + 1,
+            dispatched_at=now,
+        )
+        .returning(t.step.c.id, t.step.c.job_id, t.step.c.kind, t.step.c.dispatch_no)
+    )
+    return [StepMessage(row.id, row.job_id, row.kind, row.dispatch_no) for row in rows]
+
+
+def claim(conn: Connection, step_id: str, dispatch_no: int, *, lease_s: float) -> StepClaim | None:
+    """Lease a step, or None when the message is stale or the job has ended."""
+    now = read_clock(conn)
+    row = conn.execute(
+        update(t.step)
+        .where(
+            t.step.c.id == step_id,
+            t.step.c.dispatch_no == dispatch_no,
+            or_(
+                t.step.c.state == StepState.DISPATCHED,
+                and_(t.step.c.state == StepState.LEASED, t.step.c.lease_until < now),
+            ),
+            _job_alive(),
+        )
+        .values(
+            state=StepState.LEASED,
+            attempt=t.step.c.attempt + 1,
+            token=t.step.c.token + 1,
+            lease_until=now + lease_s,
+        )
+        .returning(t.step)
+    ).one_or_none()
+    if row is None:
+        return None
+    return StepClaim(row.id, row.job_id, StepKind(row.kind), row.part, row.token, row.attempt)
+
+
+def renew(conn: Connection, claimed: StepClaim, *, lease_s: float) -> bool:
+    """Extend a step's lease because it made progress. False: stop, another has it."""
+    renewed = conn.execute(
+        update(t.step)
+        .where(
+            t.step.c.id == claimed.id,
+            t.step.c.token == claimed.token,
+            t.step.c.state == StepState.LEASED,
+            _job_alive(),
+        )
+        .values(lease_until=db_now() + lease_s)
+    )
+    return renewed.rowcount == 1
+
+
+def finish(conn: Connection, claimed: StepClaim) -> bool:
+    """Mark a step done under its token. False: it was not this token's to finish."""
+    return _close(conn, claimed, StepState.DONE, None)
+
+
+def fail(conn: Connection, claimed: StepClaim, error: str) -> bool:
+    """Mark a step failed for good under its token."""
+    return _close(conn, claimed, StepState.FAILED, error)
+
+
+def _close(conn: Connection, claimed: StepClaim, state: StepState, error: str | None) -> bool:
+    closed = conn.execute(
+        update(t.step)
+        .where(
+            t.step.c.id == claimed.id,
+            t.step.c.token == claimed.token,
+            t.step.c.state == StepState.LEASED,
+            _job_alive(),
+        )
+        .values(state=state, done_at=db_now(), lease_until=None, error=error)
+    )
+    return closed.rowcount == 1
+
+
+def release(conn: Connection, claimed: StepClaim, *, delay_s: float, error: str) -> bool:
+    """Give a step back for a later try; burns no attempt."""
+    released = conn.execute(
+        update(t.step)
+        .where(
+            t.step.c.id == claimed.id,
+            t.step.c.token == claimed.token,
+            t.step.c.state == StepState.LEASED,
+        )
+        .values(
+            state=StepState.PENDING,
+            attempt=t.step.c.attempt - 1,
+            lease_until=None,
+            not_before=db_now() + delay_s,
+            error=error[:500],
+        )
+    )
+    return released.rowcount == 1
+
+
+def take_back_expired(conn: Connection) -> int:
+    """Return steps whose lease ran out to the waiting ones. Returns how many."""
+    taken = conn.execute(
+        update(t.step)
+        .where(t.step.c.state == StepState.LEASED, t.step.c.lease_until < read_clock(conn))
+        .values(state=StepState.PENDING, lease_until=None, error="lease expired")
+    )
+    return taken.rowcount
+
+
+def dispatched_before(conn: Connection, age_s: float) -> list[StepMessage]:
+    """Messages of steps dispatched longer ago than `age_s` and claimed by nobody yet."""
+    rows = conn.execute(
+        select(t.step.c.id, t.step.c.job_id, t.step.c.kind, t.step.c.dispatch_no).where(
+            t.step.c.state == StepState.DISPATCHED,
+            t.step.c.dispatched_at < read_clock(conn) - age_s,
+        )
+    )
+    return [StepMessage(row.id, row.job_id, row.kind, row.dispatch_no) for row in rows]
+
+
+def dispatched_counts(conn: Connection) -> dict[str, int]:
+    """Steps dispatched and claimed by nobody yet, by kind."""
+    rows = conn.execute(
+        select(t.step.c.kind, func.count())
+        .where(t.step.c.state == StepState.DISPATCHED)
+        .group_by(t.step.c.kind)
+    )
+    return {row[0]: row[1] for row in rows}
+
+
+def take_back_lost(conn: Connection, lost: Sequence[StepMessage]) -> int:
+    """Return dispatches that the broker no longer holds to the waiting ones."""
+    taken = 0
+    for message in lost:
+        taken += conn.execute(
+            update(t.step)
+            .where(
+                t.step.c.id == message.step_id,
+                t.step.c.state == StepState.DISPATCHED,
+                t.step.c.dispatch_no == message.dispatch_no,
+            )
+            .values(state=StepState.PENDING)
+        ).rowcount
+    return taken
+
+
+def open_counts(conn: Connection) -> dict[str, int]:
+    """Steps that wait or run, by kind, for metrics."""
+    open_states = (StepState.PENDING, StepState.DISPATCHED, StepState.LEASED)
+    rows = conn.execute(
+        select(t.step.c.kind, func.count())
+        .where(t.step.c.state.in_(open_states))
+        .group_by(t.step.c.kind)
+    )
+    return {row[0]: row[1] for row in rows}

@@ -1,0 +1,240 @@
+"""The ledger's tables, in SQLAlchemy Core. Knows columns and indexes; moves nothing.
+
+Every row carries a tenant or belongs to a job that does. Times are float epoch seconds of the
+database's clock (`_at`). User text sits only in columns of type `SealedText`.
+"""
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.types import TypeDecorator
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+
+class SealedText(TypeDecorator[str]):
+    """The one seam through which user text enters and leaves SQL; encryption at rest goes here."""
+
+    impl = Text
+    cache_ok = True
+
+
+JobId = String(26)
+WHOLE_JOB = -1  # `part` of a step or deliverable that concerns the whole job
+
+job = Table(
+    "job",
+    metadata,
+    Column("id", JobId, primary_key=True),
+    Column("tenant", String(64), nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("paused", Boolean, nullable=False, default=False),
+    Column("tier", String(16), nullable=False),
+    Column("title", SealedText, nullable=False, default=""),
+    Column("metadata", JSON, nullable=False),
+    Column("spec", JSON, nullable=False),
+    Column("characters", Integer, nullable=False),
+    Column("segments_total", Integer, nullable=False, default=0),
+    Column("segments_skipped", Integer, nullable=False, default=0),
+    Column("parts_total", Integer, nullable=False, default=0),
+    Column("parts_rendering", Integer, nullable=False, default=0),
+    Column("parts_remaining", Integer, nullable=False, default=0),
+    Column("created_at", Float(53), nullable=False),
+    Column("due_at", Float(53), nullable=False),
+    Column("planned_at", Float(53)),
+    Column("started_at", Float(53)),
+    Column("rendered_at", Float(53)),
+    Column("ended_at", Float(53)),
+    Column("error_code", String(64)),
+    Column("error_message", Text),
+)
+Index("ix_job_tenant_id", job.c.tenant, job.c.id)
+Index(
+    "ix_job_alive",
+    job.c.created_at,
+    sqlite_where=text("ended_at IS NULL"),
+    postgresql_where=text("ended_at IS NULL"),
+)
+
+job_text = Table(
+    "job_text",
+    metadata,
+    Column("job_id", JobId, ForeignKey("job.id", ondelete="CASCADE"), primary_key=True),
+    Column("text", SealedText, nullable=False),
+    Column("chapters", SealedText, nullable=False, comment="JSON list of [title, start, end]"),
+)
+
+idempotency = Table(
+    "idempotency",
+    metadata,
+    Column("tenant", String(64), primary_key=True),
+    Column("key", String(255), primary_key=True),
+    Column("request_sha256", String(64), nullable=False),
+    Column("job_id", JobId, nullable=False),
+    Column("created_at", Float(53), nullable=False),
+)
+
+part = Table(
+    "part",
+    metadata,
+    Column("job_id", JobId, ForeignKey("job.id", ondelete="CASCADE"), primary_key=True),
+    Column("index", Integer, primary_key=True),
+    Column("title", SealedText, nullable=False),
+    Column("start", Integer, nullable=False),
+    Column("end", Integer, nullable=False),
+    Column("segments_total", Integer, nullable=False),
+    Column("remaining", Integer, nullable=False),
+    Column("quarantined", Integer, nullable=False, default=0),
+    Column("chars_total", Integer, nullable=False),
+    Column("chars_done", Integer, nullable=False, default=0),
+    Column("audio_s", Float(53), nullable=False, default=0.0),
+    Column("assembled", Boolean, nullable=False, default=False),
+)
+
+segment = Table(
+    "segment",
+    metadata,
+    Column("job_id", JobId, ForeignKey("job.id", ondelete="CASCADE"), primary_key=True),
+    Column("index", Integer, primary_key=True),
+    Column("part", Integer, nullable=False),
+    Column("kind", String(8), nullable=False),
+    Column("start", Integer, nullable=False),
+    Column("end", Integer, nullable=False),
+    Column("text", SealedText, nullable=False),
+    Column("pause_after_s", Float(53), nullable=False),
+    Column("reason", String(200), nullable=False, default=""),
+    Column("tier", String(16), nullable=False),
+    Column("chars", Integer, nullable=False),
+    Column("due_at", Float(53), nullable=False),
+    Column("content_key", String(64), nullable=False, default=""),
+    Column("take", Integer, nullable=False, default=0),
+    Column("state", String(16), nullable=False),
+    Column("dispatch_no", Integer, nullable=False, default=0),
+    Column("dispatched_at", Float(53)),
+    Column("attempt", Integer, nullable=False, default=0),
+    Column("crashes", Integer, nullable=False, default=0),
+    Column("token", Integer, nullable=False, default=0),
+    Column("lease_until", Float(53)),
+    Column("not_before", Float(53), nullable=False, default=0.0),
+    Column("claimed_at", Float(53)),
+    Column("done_at", Float(53)),
+    Column("object_key", String(255)),
+    Column("sha256", String(64)),
+    Column("samples", BigInteger, nullable=False, default=0),
+    Column("rate_hz", Integer, nullable=False, default=0),
+    Column("error", Text),
+)
+# The feeder's order: it must match dispatch's ORDER BY, and hold waiting rows only.
+Index(
+    "ix_segment_pending",
+    segment.c.tier,
+    segment.c.due_at,
+    segment.c.job_id,
+    segment.c.index,
+    sqlite_where=text("state = 'pending'"),
+    postgresql_where=text("state = 'pending'"),
+)
+Index(
+    "ix_segment_in_flight",
+    segment.c.tier,
+    segment.c.state,
+    segment.c.lease_until,
+    sqlite_where=text("state IN ('dispatched', 'leased')"),
+    postgresql_where=text("state IN ('dispatched', 'leased')"),
+)
+Index("ix_segment_part", segment.c.job_id, segment.c.part, segment.c.index)
+
+step = Table(
+    "step",
+    metadata,
+    Column("id", JobId, primary_key=True),
+    Column("job_id", JobId, ForeignKey("job.id", ondelete="CASCADE"), nullable=False),
+    Column("kind", String(16), nullable=False),
+    Column("part", Integer, nullable=False, default=WHOLE_JOB),
+    Column("round", Integer, nullable=False, default=0),
+    Column("state", String(16), nullable=False),
+    Column("dispatch_no", Integer, nullable=False, default=0),
+    Column("dispatched_at", Float(53)),
+    Column("attempt", Integer, nullable=False, default=0),
+    Column("token", Integer, nullable=False, default=0),
+    Column("lease_until", Float(53)),
+    Column("not_before", Float(53), nullable=False, default=0.0),
+    Column("created_at", Float(53), nullable=False),
+    Column("done_at", Float(53)),
+    Column("error", Text),
+    UniqueConstraint("job_id", "kind", "part", "round"),
+)
+Index(
+    "ix_step_open",
+    step.c.kind,
+    step.c.created_at,
+    sqlite_where=text("state IN ('pending', 'dispatched', 'leased')"),
+    postgresql_where=text("state IN ('pending', 'dispatched', 'leased')"),
+)
+
+deliverable = Table(
+    "deliverable",
+    metadata,
+    Column("job_id", JobId, ForeignKey("job.id", ondelete="CASCADE"), primary_key=True),
+    Column("part", Integer, primary_key=True),
+    Column("kind", String(16), primary_key=True),
+    Column("name", String(255), nullable=False),
+    Column("format", String(16), nullable=False),
+    Column("content_type", String(64), nullable=False),
+    Column("object_key", String(255), nullable=False),
+    Column("size_bytes", BigInteger, nullable=False),
+    Column("sha256", String(64), nullable=False),
+    Column("samples", BigInteger, nullable=False, default=0),
+    Column("rate_hz", Integer, nullable=False, default=0),
+    Column("timeline", JSON, comment="[[segment index, start sample, end sample], ...]"),
+    Column("created_at", Float(53), nullable=False),
+)
+
+engine = Table(
+    "engine",
+    metadata,
+    Column("name", String(64), primary_key=True),
+    Column("info", JSON, nullable=False),
+    Column("updated_at", Float(53), nullable=False),
+)
+
+node = Table(
+    "node",
+    metadata,
+    Column("id", String(128), primary_key=True),
+    Column("engine", String(64), primary_key=True),
+    Column("slots", Integer, nullable=False),
+    Column("heartbeat_at", Float(53), nullable=False),
+)
+
+outbox = Table(
+    "outbox",
+    metadata,
+    Column("id", JobId, primary_key=True),
+    Column("tenant", String(64), nullable=False),
+    Column("job_id", JobId, ForeignKey("job.id", ondelete="CASCADE"), nullable=False),
+    Column("type", String(32), nullable=False),
+    Column("round", Integer, nullable=False, default=0),
+    Column("created_at", Float(53), nullable=False),
+    UniqueConstraint("job_id", "type", "round"),
+)
