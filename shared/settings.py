@@ -72,7 +72,13 @@ class Settings(BaseSettings):
     max_metadata_bytes: int = 8_192
     presign_s: int = Field(default=3_600, description="life of presigned URLs, seconds")
     allow_testing_engines: bool = False
+    allow_unauthenticated: bool = Field(
+        default=False, description="serve a non-loopback address although nobody is authenticated"
+    )
 
+    engine_options: dict[str, dict[str, object]] = Field(
+        default_factory=dict, description="options passed to an engine, by engine name (JSON)"
+    )
     engines: tuple[str, ...] = Field(default=("hibari",), description="engines a node runs")
     default_engine: str = "hibari"
     nodes: int = Field(default=0, description="nodes of the embedded farm; 0: one per CPU core")

@@ -1,1 +1,1 @@
-"""The processes that do the work: plan, synthesise, assemble, deliver, and the scheduler behind them."""
+"""The processes that do the work: plan, render, assemble, deliver, and the scheduler."""

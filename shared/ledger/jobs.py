@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, func, select, update
 from sqlalchemy.exc import IntegrityError
 
+from shared.deadlines import job_due_at
 from shared.errors import ConflictError, NotFoundError
 from shared.ids import new_id
 from shared.jobs import ALIVE, JobSpec, JobState
@@ -101,7 +102,6 @@ def accept(conn: Connection, new: NewJob, target: TierSettings) -> Accepted:
                 created_at=now,
             )
         )
-    seconds = max(target.floor_s, target.per_1000_chars_s * len(new.text) / 1000)
     conn.execute(
         t.job.insert().values(
             id=job_id,
@@ -114,7 +114,7 @@ def accept(conn: Connection, new: NewJob, target: TierSettings) -> Accepted:
             spec=new.spec.model_dump(mode="json"),
             characters=len(new.text),
             created_at=now,
-            due_at=now + seconds,
+            due_at=job_due_at(now, len(new.text), target),
         )
     )
     conn.execute(

@@ -46,8 +46,8 @@ class PlannedSegment:
     content_key: str
 
 
-def start_planning(conn: Connection, job_id: str) -> float:
-    """Move an accepted job to planning; returns its creation time, from which deadlines count."""
+def start_planning(conn: Connection, job_id: str) -> tuple[float, float]:
+    """Move an accepted job to planning; returns (created_at, due_at), which deadlines follow."""
     conn.execute(
         update(t.job)
         .where(t.job.c.id == job_id, t.job.c.state == JobState.ACCEPTED)

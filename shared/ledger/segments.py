@@ -47,6 +47,7 @@ class Claim:
     voice: str
     language: str
     speed: float
+    crashes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +109,7 @@ def claim(
             t.segment.c.content_key,
             t.segment.c.tier,
             t.segment.c.due_at,
+            t.segment.c.crashes,
         )
     ).one_or_none()
     if row is None:
@@ -127,6 +129,7 @@ def claim(
         voice=job.spec["voice"],
         language=job.spec["language"],
         speed=job.spec["speed"],
+        crashes=row.crashes,
     )
 
 
@@ -229,9 +232,9 @@ def release(
     delay_s: float,
     error: str,
     crashed: bool = False,
-) -> int:
-    """Give a claim back for a later try; burns no attempt. Returns the crashes counted so far."""
-    row = conn.execute(
+) -> bool:
+    """Give a claim back for a later try; burns no attempt. False: it was not this token's."""
+    released = conn.execute(
         update(t.segment)
         .where(
             _segment_is(job_id, index),
@@ -246,9 +249,8 @@ def release(
             lease_until=None,
             error=error[:500],
         )
-        .returning(t.segment.c.crashes)
-    ).one_or_none()
-    return row.crashes if row is not None else 0
+    )
+    return released.rowcount == 1
 
 
 def take_back_expired(conn: Connection) -> int:

@@ -130,8 +130,10 @@ def _close(conn: Connection, claimed: StepClaim, state: StepState, error: str | 
     return closed.rowcount == 1
 
 
-def release(conn: Connection, claimed: StepClaim, *, delay_s: float, error: str) -> bool:
-    """Give a step back for a later try; burns no attempt."""
+def release(
+    conn: Connection, claimed: StepClaim, *, delay_s: float, error: str, burn: bool = False
+) -> bool:
+    """Give a step back for a later try; `burn` keeps the attempt counted."""
     released = conn.execute(
         update(t.step)
         .where(
@@ -141,7 +143,7 @@ def release(conn: Connection, claimed: StepClaim, *, delay_s: float, error: str)
         )
         .values(
             state=StepState.PENDING,
-            attempt=t.step.c.attempt - 1,
+            attempt=t.step.c.attempt - (0 if burn else 1),
             lease_until=None,
             not_before=db_now() + delay_s,
             error=error[:500],

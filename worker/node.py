@@ -1,0 +1,261 @@
+"""A node: its engine hosts, its two consumers, and the one process that keeps them alive.
+
+Rush has a consumer of its own, so that a saturated bulk queue never stands in its way. The node
+process holds neither an engine nor a queue connection, so it stays small and outlives both.
+"""
+
+import argparse
+import json
+import logging
+import os
+import platform
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from shared.errors import HostLostError, TransientError
+from shared.ledger import nodes
+from shared.ledger.database import Database
+from shared.lifeline import die_with_parent
+from shared.logs import configure_logging
+from shared.settings import Settings
+from shared.tiers import Tier
+from worker.host.link import HostLink
+
+log = logging.getLogger(__name__)
+
+CONSUMERS: tuple[tuple[Tier, ...], ...] = ((Tier.RUSH,), (Tier.STANDARD, Tier.BULK))
+HEARTBEAT_S = 3.0
+READY_TIMEOUT_S = 300.0  # loading a large model takes minutes
+DRAIN_S = 60.0
+MAX_SOCKET_FOLDER_BYTES = 90  # the system allows 107 for a socket's whole path
+
+
+class HostProcess:
+    """One engine host of this node: started, watched, and started again when it dies."""
+
+    def __init__(self, engine: str, socket_path: Path, settings: Settings) -> None:
+        self.engine = engine
+        self.socket_path = socket_path
+        self._settings = settings
+        self._process: subprocess.Popen[bytes] | None = None
+        self._starts: list[float] = []
+        self.link = HostLink(str(socket_path), silence_s=settings.host_silence_s)
+
+    def start(self) -> None:
+        """Start the host; its socket appears when the engine is warm."""
+        self._starts.append(time.monotonic())
+        tiers = {
+            tier.value: {"max_batch": t.max_batch, "max_wait_s": t.max_wait_s}
+            for tier, t in self._settings.tiers.items()
+        }
+        self._process = subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "worker.host",
+                "--engine",
+                self.engine,
+                "--socket",
+                str(self.socket_path),
+                "--options",
+                json.dumps(self._settings.engine_options.get(self.engine, {})),
+                "--tiers",
+                json.dumps(tiers),
+            ]
+        )
+
+    def wait_ready(self, stop: threading.Event) -> bool:
+        """True once the host says hello; False when told to stop. Raises HostLostError."""
+        deadline = time.monotonic() + READY_TIMEOUT_S
+        while time.monotonic() < deadline:
+            if stop.is_set():
+                return False
+            if self._process is not None and self._process.poll() is not None:
+                raise HostLostError(
+                    f"the {self.engine} engine host ended with code {self._process.returncode} "
+                    "before it was ready"
+                )
+            try:
+                self.link.info()
+            except HostLostError:
+                stop.wait(0.05)
+            else:
+                return True
+        raise HostLostError(f"the {self.engine} engine was not ready in {READY_TIMEOUT_S:.0f} s")
+
+    def revive(self) -> None:
+        """Start the host again if it has died: at once, then ever more slowly."""
+        if self._process is None or self._process.poll() is None:
+            return
+        recent = [at for at in self._starts if time.monotonic() - at < 60]  # noqa: PLR2004
+        pause_s = 0.0 if len(recent) <= 3 else min(2.0 ** (len(recent) - 3), 30.0)  # noqa: PLR2004
+        if recent and time.monotonic() - recent[-1] < pause_s:
+            return
+        log.warning(
+            "engine host %s died (%s); starting it again", self.engine, self._process.returncode
+        )
+        self.start()
+
+    def kill_if_hung(self) -> None:
+        """Kill a live host that has not answered for `host_silence_s`."""
+        try:
+            self.link.ping()
+        except HostLostError:
+            if self._process is not None and self._process.poll() is None and self._warm():
+                log.warning("engine host %s is silent; killing it", self.engine)
+                self._process.kill()
+
+    def _warm(self) -> bool:
+        return time.monotonic() - self._starts[-1] > READY_TIMEOUT_S or self.socket_path.exists()
+
+    def stop(self) -> None:
+        """End the host in order, or by force after a while."""
+        if self._process is not None:
+            _end(self._process, grace_s=5.0)
+
+
+class Node:
+    """The node process: hosts first, then consumers; consumers stop first."""
+
+    def __init__(self, settings: Settings, index: int, folder: Path) -> None:
+        self._settings = settings
+        self.id = f"{platform.node() or 'localhost'}-{os.getpid()}-{index}"
+        self._name = f"node{index}"
+        self._hosts = [
+            HostProcess(engine, folder / f"{i}.sock", settings)
+            for i, engine in enumerate(settings.engines)
+        ]
+        self._consumers: dict[tuple[Tier, ...], subprocess.Popen[bytes]] = {}
+        self._database = Database(settings.sqlalchemy_url, pool_size=1)
+        self._stop = threading.Event()
+
+    def ask_to_stop(self, *_signal: object) -> None:
+        """Begin an orderly end: running sentences are finished, the rest goes back."""
+        self._stop.set()
+
+    def run(self) -> None:
+        """Serve until asked to stop."""
+        try:
+            for host in self._hosts:
+                host.start()
+            if not all(host.wait_ready(self._stop) for host in self._hosts):
+                return
+            self._publish()
+            for tiers in CONSUMERS:
+                self._start_consumer(tiers)
+            watch = threading.Thread(target=self._watch_for_hangs, daemon=True)
+            watch.start()
+            self._keep_alive()
+        finally:
+            self._end_all()
+
+    def _keep_alive(self) -> None:
+        next_beat = time.monotonic() + HEARTBEAT_S
+        while not self._stop.wait(0.1):
+            for host in self._hosts:
+                host.revive()
+            for tiers, process in list(self._consumers.items()):
+                if process.poll() is not None:
+                    log.warning("consumer %s died (%s)", "+".join(tiers), process.returncode)
+                    self._start_consumer(tiers)
+            if time.monotonic() >= next_beat:
+                self._publish()
+                next_beat = time.monotonic() + HEARTBEAT_S
+
+    def _publish(self) -> None:
+        """Tell the ledger which engines are ready here; a busy ledger is told next time."""
+        for host in self._hosts:
+            try:
+                info = host.link.info()
+                self._database.transact(
+                    lambda conn, info=info: nodes.publish(conn, self.id, info),  # type: ignore[misc]
+                    patience_s=5,
+                )
+            except TransientError as error:
+                log.warning("cannot publish %s: %s", host.engine, error)
+
+    def _start_consumer(self, tiers: tuple[Tier, ...]) -> None:
+        slots = sum(host.link.info().slots for host in self._hosts)
+        command = [sys.executable, "-m", "worker.consumer", "--node", self._name]
+        for tier in tiers:
+            command += ["--tier", tier.value]
+        # Twice the slots keep batches full while others encode and upload; a third sentence per
+        # slot does that for engines with a single one.
+        command += ["--concurrency", str(max(3, 2 * slots))]
+        for host in self._hosts:
+            command += ["--host", f"{host.engine}={host.socket_path}"]
+        self._consumers[tiers] = subprocess.Popen(command)
+
+    def _watch_for_hangs(self) -> None:
+        while not self._stop.wait(1.0):
+            for host in self._hosts:
+                host.kill_if_hung()
+
+    def _end_all(self) -> None:
+        for process in self._consumers.values():
+            process.send_signal(signal.SIGTERM)
+        for process in self._consumers.values():
+            _end(process, grace_s=DRAIN_S)
+        for host in self._hosts:
+            host.stop()
+        try:
+            self._database.transact(lambda conn: nodes.withdraw(conn, self.id), patience_s=1)
+        except TransientError:
+            log.warning("the ledger is away: the node's heartbeat will run out instead")
+        self._database.close()
+
+
+def _end(process: subprocess.Popen[bytes], *, grace_s: float) -> None:
+    if process.poll() is None:
+        process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(grace_s)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run a node as a process of its own."""
+    parser = argparse.ArgumentParser(prog="python -m worker.node", description=__doc__)
+    parser.add_argument("--index", type=int, default=0, help="which node of this machine it is")
+    args = parser.parse_args(argv)
+    die_with_parent()
+    configure_logging(f"node{args.index}")
+    settings = Settings()
+    with _socket_folder(settings, args.index) as folder:
+        node = Node(settings, args.index, folder)
+        for signum in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(signum, node.ask_to_stop)
+        node.run()
+
+
+@contextmanager
+def _socket_folder(settings: Settings, index: int) -> Iterator[Path]:
+    """A private folder for the hosts' sockets, inside the data folder where its path is short.
+
+    What a killed node left there is cleared by its successor.
+    """
+    folder = settings.data_dir / "run" / f"node{index}"
+    if len(os.fsencode(folder)) > MAX_SOCKET_FOLDER_BYTES:
+        with tempfile.TemporaryDirectory(prefix="voxfarm-") as short:
+            yield Path(short)
+        return
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True, mode=0o700)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

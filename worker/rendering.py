@@ -1,0 +1,165 @@
+"""Rendering one segment: claim, ask the engine host, encode, store, commit.
+
+Whatever goes wrong ends in the ledger, never in Celery: the task itself always succeeds, and a
+process that dies between any two lines leaves a lease that runs out.
+"""
+
+import hashlib
+import logging
+import random
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sqlalchemy import Connection
+
+from shared import object_keys
+from shared.content import seed_for
+from shared.crashpoints import crash_point
+from shared.errors import HostLostError, TransientError, UtteranceError, VoxfarmError
+from shared.farm import Farm
+from shared.ledger import segments
+from shared.ledger.segments import Audio, Claim, Committed
+from shared.messages import MESSAGE_VERSION, SynthMessage
+from shared.tiers import Tier
+from worker.assembly.segment_audio import encode_segment
+from worker.engines.base import Samples, Utterance
+from worker.host.link import HostLink
+
+log = logging.getLogger(__name__)
+
+
+class ClaimLostError(VoxfarmError):
+    """The job ended or another worker holds the segment: stop, and change nothing."""
+
+
+@dataclass(slots=True)
+class _Lease:
+    """Renews a claim when its host shows progress, at most three times in a lease's length."""
+
+    farm: Farm
+    claim: Claim
+    renewed_at: float = field(default_factory=time.monotonic)
+
+    def progress(self) -> None:
+        lease_s = self.farm.settings.lease_s
+        if time.monotonic() - self.renewed_at < lease_s / 3:
+            return
+        self.renew()
+
+    def renew(self) -> None:
+        claim, lease_s = self.claim, self.farm.settings.lease_s
+        if not self.farm.database.transact(
+            lambda conn: segments.renew(
+                conn, claim.job_id, claim.index, claim.token, lease_s=lease_s
+            )
+        ):
+            raise ClaimLostError
+        self.renewed_at = time.monotonic()
+
+
+@dataclass(frozen=True, slots=True)
+class Renderer:
+    """Carries out sentence messages on the engine hosts of this node, by engine name."""
+
+    farm: Farm
+    hosts: Mapping[str, HostLink]
+
+    def render(self, message: SynthMessage) -> None:
+        """Render the segment of a message, unless the message is stale. Never raises."""
+        if message.v > MESSAGE_VERSION:
+            log.warning("message version %d is newer than this worker", message.v)
+            return
+        try:
+            claim = self.farm.database.transact(
+                lambda conn: segments.claim(
+                    conn,
+                    message.job_id,
+                    message.index,
+                    message.dispatch_no,
+                    lease_s=self.farm.settings.lease_s,
+                )
+            )
+        except TransientError as error:  # the scheduler will find the dispatch unclaimed
+            log.warning("cannot claim %s/%d: %s", message.job_id, message.index, error)
+            return
+        if claim is None:
+            return
+        crash_point("segment.claimed")
+        self._carry_out(claim)
+
+    def _carry_out(self, claim: Claim) -> None:
+        try:
+            committed = self._produce(claim)
+        except ClaimLostError:
+            return
+        except (HostLostError, UtteranceError) as error:
+            committed = self._give_back(claim, error, crashed=True)
+        except TransientError as error:
+            committed = self._give_back(claim, error, crashed=False)
+        except Exception as error:
+            log.exception("segment %s/%d failed", claim.job_id, claim.index)
+            committed = self._give_back(claim, error, crashed=True)
+        self._follow_up(claim, committed)
+
+    def _produce(self, claim: Claim) -> Committed:
+        lease = _Lease(self.farm, claim)
+        host = self.hosts.get(claim.engine)
+        if host is None:
+            raise TransientError(f"this node does not run the engine {claim.engine}")
+        samples = host.synthesize(_utterance(claim), on_progress=lease.progress)
+        crash_point("segment.rendered")
+        audio = self._store(claim, samples, host.info().sample_rate_hz)
+        crash_point("segment.stored")
+        committed = self.farm.database.transact(
+            lambda conn: segments.commit(conn, claim.job_id, claim.index, claim.token, audio)
+        )
+        crash_point("segment.committed")
+        return committed
+
+    def _store(self, claim: Claim, samples: Samples, rate_hz: int) -> Audio:
+        data = encode_segment(samples, rate_hz)
+        key = object_keys.segment_audio(claim.tenant, claim.job_id, claim.index, claim.token)
+        self.farm.store.put(key, data, content_type="audio/flac")
+        return Audio(key, hashlib.sha256(data).hexdigest(), len(samples), rate_hz)
+
+    def _give_back(self, claim: Claim, error: Exception, *, crashed: bool) -> Committed:
+        """Release the claim, or quarantine the segment when it has crashed too often."""
+        reason = f"{type(error).__name__}: {error}"
+        log.warning("segment %s/%d goes back: %s", claim.job_id, claim.index, reason)
+        limit = self.farm.settings.max_attempts
+
+        def decide(conn: Connection) -> Committed:
+            where = (claim.job_id, claim.index, claim.token)
+            if crashed and claim.crashes + 1 >= limit:
+                return segments.quarantine(conn, *where, reason)
+            delay_s = random.uniform(0.2, 1.0) * 2**claim.crashes  # noqa: S311 - jitter
+            segments.release(conn, *where, delay_s=delay_s, error=reason, crashed=crashed)
+            return Committed(won=False)
+
+        try:
+            return self.farm.database.transact(decide)
+        except TransientError:  # then the lease runs out
+            return Committed(won=False)
+
+    def _follow_up(self, claim: Claim, committed: Committed) -> None:
+        """Send what the commit made ready; the scheduler does it if we cannot."""
+        try:
+            if committed.step_id is not None:
+                self.farm.dispatcher.send_steps([committed.step_id])
+            self.farm.dispatcher.fill_if_low(Tier(claim.tier))
+        except TransientError as error:
+            log.warning("left to the scheduler: %s", error)
+
+
+def _utterance(claim: Claim) -> Utterance:
+    return Utterance(
+        id=f"{claim.job_id}.{claim.index}.{claim.token}",
+        text=claim.text,
+        voice=claim.voice,
+        language=claim.language,
+        speed=claim.speed,
+        seed=seed_for(claim.content_key, claim.take),
+        tier=claim.tier,
+        due_at=claim.due_at,
+    )

@@ -1,0 +1,80 @@
+"""The scheduler: the farm's backstop. When all is well, others do its work sooner.
+
+It takes back leases that ran out and dispatches that the broker lost, sends steps that are due,
+and tops up the windows. Two at once are safe, and its death only delays.
+"""
+
+import logging
+import signal
+import threading
+import time
+
+from shared.errors import TransientError
+from shared.farm import Farm, farm_of
+from shared.jobs import JobState
+from shared.ledger import jobs, nodes, segments, steps
+from shared.lifeline import die_with_parent
+from shared.logs import configure_logging
+from shared.settings import Settings
+from shared.tiers import Tier
+
+log = logging.getLogger(__name__)
+
+
+def tick(farm: Farm) -> None:
+    """One round of the backstop. Raises TransientError when a store is away."""
+    taken = farm.database.transact(segments.take_back_expired)
+    taken += farm.database.transact(steps.take_back_expired)
+    if taken:
+        log.warning("took back %d expired leases", taken)
+    lost = farm.dispatcher.recover_lost()
+    if lost:
+        log.warning("took back %d dispatches that the broker had lost", lost)
+    farm.dispatcher.send_steps()
+    for tier in Tier:
+        farm.dispatcher.fill(tier)
+
+
+def sweep(farm: Farm) -> None:
+    """The rarer duties: end jobs past the age limit, forget nodes long gone."""
+    limit_s = farm.settings.max_job_age_s
+    for job_id in farm.database.read(lambda conn: jobs.overdue_ids(conn, limit_s)):
+        farm.database.transact(
+            lambda conn, job_id=job_id: jobs.end(  # type: ignore[misc]
+                conn,
+                job_id,
+                JobState.FAILED,
+                code="too-old",
+                message=f"the job was not done within {limit_s / 86_400:.0f} days",
+            )
+        )
+    farm.database.transact(nodes.forget_silent)
+
+
+def run(settings: Settings, stop: threading.Event, *, sweep_every_s: float = 60.0) -> None:
+    """Tick every `scheduler_period_s` until told to stop; outages are waited out."""
+    with farm_of(settings) as farm:
+        next_sweep = 0.0
+        while not stop.is_set():
+            try:
+                tick(farm)
+                if time.monotonic() >= next_sweep:
+                    sweep(farm)
+                    next_sweep = time.monotonic() + sweep_every_s
+            except TransientError as error:
+                log.warning("waiting: %s", error)
+            stop.wait(settings.scheduler_period_s)
+
+
+def main() -> None:
+    """Run the scheduler as a process of its own."""
+    die_with_parent()
+    configure_logging("scheduler")
+    stop = threading.Event()
+    for signum in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(signum, lambda *_: stop.set())
+    run(Settings(), stop)
+
+
+if __name__ == "__main__":
+    main()
