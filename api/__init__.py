@@ -1,1 +1,1 @@
-"""The HTTP front door. Knows the ledger and the store; never imports a worker, an engine or torch."""
+"""The HTTP front door. Knows the ledger and the store; never imports a worker or an engine."""

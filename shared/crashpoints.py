@@ -1,23 +1,25 @@
 """Named places where a test may have this process killed, to prove that nothing is lost there.
 
-Without `VOXFARM_CRASH_AT` in the environment a crash point is one dictionary look-up.
+Without `VOXFARM_CRASH_FILE` in the environment a crash point is one dictionary look-up.
 """
 
 import os
 import signal
+from pathlib import Path
 
 
 def crash_point(name: str) -> None:
-    """Kill this process (SIGKILL) if `VOXFARM_CRASH_AT` names this point.
+    """Kill this process (SIGKILL) if the file `VOXFARM_CRASH_FILE` holds this point's name.
 
-    `VOXFARM_CRASH_ONCE`, a path that must not exist yet, limits it to one kill over all processes.
+    The file is removed first, so that of all processes passing here exactly one is killed, once.
     """
-    if os.environ.get("VOXFARM_CRASH_AT") != name:
+    path = os.environ.get("VOXFARM_CRASH_FILE")
+    if path is None:
         return
-    once = os.environ.get("VOXFARM_CRASH_ONCE")
-    if once is not None:
-        try:
-            os.close(os.open(once, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        except FileExistsError:
+    try:
+        if Path(path).read_text() != name:
             return
+        Path(path).unlink()
+    except FileNotFoundError:
+        return
     os.kill(os.getpid(), signal.SIGKILL)

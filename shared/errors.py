@@ -65,7 +65,14 @@ class BrokerError(TransientError):
 
 
 class HostLostError(TransientError):
-    """The engine host died or fell silent while this utterance was with it."""
+    """The engine host died or fell silent while this utterance was on its device.
+
+    `companions` counts the other utterances that were there: with none, this one is the suspect.
+    """
+
+    def __init__(self, message: str = "", *, companions: int = 0) -> None:
+        super().__init__(message)
+        self.companions = companions
 
 
 class FatalError(VoxfarmError):

@@ -23,9 +23,16 @@ class SegmentState(StrEnum):
 
 
 SEGMENT_TRANSITIONS: dict[SegmentState, frozenset[SegmentState]] = {
-    SegmentState.PENDING: frozenset({SegmentState.DISPATCHED, SegmentState.CANCELLED}),
+    SegmentState.PENDING: frozenset(
+        {SegmentState.DISPATCHED, SegmentState.DONE, SegmentState.CANCELLED}
+    ),
     SegmentState.DISPATCHED: frozenset(
-        {SegmentState.LEASED, SegmentState.PENDING, SegmentState.CANCELLED}
+        {
+            SegmentState.LEASED,
+            SegmentState.PENDING,
+            SegmentState.DONE,
+            SegmentState.CANCELLED,
+        }
     ),
     SegmentState.LEASED: frozenset(
         {

@@ -1,6 +1,7 @@
 """A node's consumer: takes sentences of some tiers and renders them on the node's engine hosts."""
 
 import argparse
+from pathlib import Path
 
 from shared.broker import build_celery
 from shared.farm import farm_of
@@ -30,7 +31,7 @@ def main() -> None:
     settings = Settings()
     sockets = dict(host.split("=", 1) for host in args.hosts)
     hosts = {
-        engine: HostLink(socket_path, silence_s=settings.host_silence_s)
+        engine: HostLink(Path(socket_path), silence_s=settings.host_silence_s)
         for engine, socket_path in sockets.items()
     }
     app = build_celery(settings)

@@ -5,7 +5,6 @@ process holds neither an engine nor a queue connection, so it stays small and ou
 """
 
 import argparse
-import json
 import logging
 import os
 import platform
@@ -20,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from shared.errors import HostLostError, TransientError
+from shared.errors import HostLostError, SetupError, TransientError
 from shared.ledger import nodes
 from shared.ledger.database import Database
 from shared.lifeline import die_with_parent
@@ -28,6 +27,7 @@ from shared.logs import configure_logging
 from shared.settings import Settings
 from shared.tiers import Tier
 from worker.host.link import HostLink
+from worker.host.spawn import spawn_host
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +35,9 @@ CONSUMERS: tuple[tuple[Tier, ...], ...] = ((Tier.RUSH,), (Tier.STANDARD, Tier.BU
 HEARTBEAT_S = 3.0
 READY_TIMEOUT_S = 300.0  # loading a large model takes minutes
 DRAIN_S = 60.0
+HOST_GRACE_S = 5.0
+CRASH_WINDOW_S = 60.0
+FREE_RESTARTS = 3  # within the window; after that each restart waits longer
 MAX_SOCKET_FOLDER_BYTES = 90  # the system allows 107 for a socket's whole path
 
 
@@ -47,79 +50,59 @@ class HostProcess:
         self._settings = settings
         self._process: subprocess.Popen[bytes] | None = None
         self._starts: list[float] = []
-        self.link = HostLink(str(socket_path), silence_s=settings.host_silence_s)
+        self._heard_at = 0.0
+        self.link = HostLink(socket_path, silence_s=settings.host_silence_s)
 
     def start(self) -> None:
         """Start the host; its socket appears when the engine is warm."""
-        self._starts.append(time.monotonic())
-        tiers = {
-            tier.value: {"max_batch": t.max_batch, "max_wait_s": t.max_wait_s}
-            for tier, t in self._settings.tiers.items()
-        }
-        self._process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "worker.host",
-                "--engine",
-                self.engine,
-                "--socket",
-                str(self.socket_path),
-                "--options",
-                json.dumps(self._settings.engine_options.get(self.engine, {})),
-                "--tiers",
-                json.dumps(tiers),
-            ]
+        self._starts = [*self._starts[-9:], time.monotonic()]
+        self._process = spawn_host(
+            self.engine,
+            self.socket_path,
+            options=self._settings.engine_options.get(self.engine),
+            tiers=self._settings.tiers,
         )
 
-    def wait_ready(self, stop: threading.Event) -> bool:
-        """True once the host says hello; False when told to stop. Raises HostLostError."""
-        deadline = time.monotonic() + READY_TIMEOUT_S
-        while time.monotonic() < deadline:
-            if stop.is_set():
-                return False
-            if self._process is not None and self._process.poll() is not None:
-                raise HostLostError(
-                    f"the {self.engine} engine host ended with code {self._process.returncode} "
-                    "before it was ready"
-                )
-            try:
-                self.link.info()
-            except HostLostError:
-                stop.wait(0.05)
-            else:
-                return True
-        raise HostLostError(f"the {self.engine} engine was not ready in {READY_TIMEOUT_S:.0f} s")
+    def wait_ready(self, stop: threading.Event) -> None:
+        """Return once the host says hello. Raises HostLostError when it never will."""
+        self.link.wait_ready(READY_TIMEOUT_S, alive=lambda: self._alive() and not stop.is_set())
+        self._heard_at = time.monotonic()
 
     def revive(self) -> None:
         """Start the host again if it has died: at once, then ever more slowly."""
-        if self._process is None or self._process.poll() is None:
+        if self._process is None or self._alive():
             return
-        recent = [at for at in self._starts if time.monotonic() - at < 60]  # noqa: PLR2004
-        pause_s = 0.0 if len(recent) <= 3 else min(2.0 ** (len(recent) - 3), 30.0)  # noqa: PLR2004
-        if recent and time.monotonic() - recent[-1] < pause_s:
+        now = time.monotonic()
+        recent = sum(now - at < CRASH_WINDOW_S for at in self._starts)
+        pause_s = 0.0 if recent <= FREE_RESTARTS else min(2.0 ** (recent - FREE_RESTARTS), 30.0)
+        if now - self._starts[-1] < pause_s:
             return
-        log.warning(
-            "engine host %s died (%s); starting it again", self.engine, self._process.returncode
-        )
+        code = self._process.returncode
+        log.warning("the %s engine host died (%s): starting it again", self.engine, code)
         self.start()
 
-    def kill_if_hung(self) -> None:
-        """Kill a live host that has not answered for `host_silence_s`."""
+    def kill_if_silent(self) -> None:
+        """Kill a live host that has not answered for `host_silence_s`, loading excepted."""
         try:
             self.link.ping()
-        except HostLostError:
-            if self._process is not None and self._process.poll() is None and self._warm():
-                log.warning("engine host %s is silent; killing it", self.engine)
+            self._heard_at = time.monotonic()
+        except TransientError:
+            limit_s = self._settings.host_silence_s
+            since = max(self._heard_at, self._starts[-1])
+            if not self.socket_path.exists():  # still loading its engine
+                limit_s = READY_TIMEOUT_S
+            if self._process is not None and self._alive() and time.monotonic() - since > limit_s:
+                log.warning("the %s engine host is silent: killing it", self.engine)
                 self._process.kill()
-
-    def _warm(self) -> bool:
-        return time.monotonic() - self._starts[-1] > READY_TIMEOUT_S or self.socket_path.exists()
 
     def stop(self) -> None:
         """End the host in order, or by force after a while."""
+        self.link.close()
         if self._process is not None:
-            _end(self._process, grace_s=5.0)
+            _end(self._process, grace_s=HOST_GRACE_S)
+
+    def _alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None
 
 
 class Node:
@@ -146,14 +129,17 @@ class Node:
         try:
             for host in self._hosts:
                 host.start()
-            if not all(host.wait_ready(self._stop) for host in self._hosts):
-                return
+            for host in self._hosts:
+                host.wait_ready(self._stop)
             self._publish()
             for tiers in CONSUMERS:
                 self._start_consumer(tiers)
-            watch = threading.Thread(target=self._watch_for_hangs, daemon=True)
+            watch = threading.Thread(target=self._watch_for_silence, daemon=True)
             watch.start()
             self._keep_alive()
+        except HostLostError as error:
+            if not self._stop.is_set():
+                raise SetupError(f"the node cannot start: {error}") from error
         finally:
             self._end_all()
 
@@ -194,10 +180,10 @@ class Node:
             command += ["--host", f"{host.engine}={host.socket_path}"]
         self._consumers[tiers] = subprocess.Popen(command)
 
-    def _watch_for_hangs(self) -> None:
+    def _watch_for_silence(self) -> None:
         while not self._stop.wait(1.0):
             for host in self._hosts:
-                host.kill_if_hung()
+                host.kill_if_silent()
 
     def _end_all(self) -> None:
         for process in self._consumers.values():

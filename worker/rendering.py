@@ -93,10 +93,14 @@ class Renderer:
             committed = self._produce(claim)
         except ClaimLostError:
             return
-        except (HostLostError, UtteranceError) as error:
-            committed = self._give_back(claim, error, crashed=True)
+        except HostLostError as error:
+            # With companions on the device nobody knows whose fault it was: next time alone.
+            alone = error.companions == 0
+            committed = self._give_back(claim, error, crashed=alone, suspect=not alone)
         except TransientError as error:
-            committed = self._give_back(claim, error, crashed=False)
+            committed = self._give_back(claim, error)
+        except UtteranceError as error:
+            committed = self._give_back(claim, error, crashed=True)
         except Exception as error:
             log.exception("segment %s/%d failed", claim.job_id, claim.index)
             committed = self._give_back(claim, error, crashed=True)
@@ -107,7 +111,9 @@ class Renderer:
         host = self.hosts.get(claim.engine)
         if host is None:
             raise TransientError(f"this node does not run the engine {claim.engine}")
-        samples = host.synthesize(_utterance(claim), on_progress=lease.progress)
+        samples = host.synthesize(
+            _utterance(claim), on_progress=lease.progress, alone=claim.suspect
+        )
         crash_point("segment.rendered")
         audio = self._store(claim, samples, host.info().sample_rate_hz)
         crash_point("segment.stored")
@@ -123,7 +129,9 @@ class Renderer:
         self.farm.store.put(key, data, content_type="audio/flac")
         return Audio(key, hashlib.sha256(data).hexdigest(), len(samples), rate_hz)
 
-    def _give_back(self, claim: Claim, error: Exception, *, crashed: bool) -> Committed:
+    def _give_back(
+        self, claim: Claim, error: Exception, *, crashed: bool = False, suspect: bool = False
+    ) -> Committed:
         """Release the claim, or quarantine the segment when it has crashed too often."""
         reason = f"{type(error).__name__}: {error}"
         log.warning("segment %s/%d goes back: %s", claim.job_id, claim.index, reason)
@@ -134,7 +142,9 @@ class Renderer:
             if crashed and claim.crashes + 1 >= limit:
                 return segments.quarantine(conn, *where, reason)
             delay_s = random.uniform(0.2, 1.0) * 2**claim.crashes  # noqa: S311 - jitter
-            segments.release(conn, *where, delay_s=delay_s, error=reason, crashed=crashed)
+            segments.release(
+                conn, *where, delay_s=delay_s, error=reason, crashed=crashed, suspect=suspect
+            )
             return Committed(won=False)
 
         try:

@@ -10,7 +10,7 @@ from shared.messages import STEP_TASK, SYNTH_TASK, StepMessage, SynthMessage
 def register_synth(app: Celery, render: Callable[[SynthMessage], None]) -> None:
     """Let this worker render sentences. Acked after the work, so a dying worker's come back."""
 
-    @app.task(name=SYNTH_TASK, acks_late=True)
+    @app.task(name=SYNTH_TASK, acks_late=True)  # type: ignore[untyped-decorator]
     def synth(**kwargs: object) -> None:
         render(SynthMessage.from_kwargs(kwargs))
 
@@ -18,6 +18,6 @@ def register_synth(app: Celery, render: Callable[[SynthMessage], None]) -> None:
 def register_steps(app: Celery, run: Callable[[StepMessage], None]) -> None:
     """Let this worker run steps. Acked before the work: the ledger, not the broker, retries."""
 
-    @app.task(name=STEP_TASK, acks_late=False)
+    @app.task(name=STEP_TASK, acks_late=False)  # type: ignore[untyped-decorator]
     def step(**kwargs: object) -> None:
         run(StepMessage.from_kwargs(kwargs))

@@ -85,10 +85,10 @@ def accept(conn: Connection, new: NewJob, target: TierSettings) -> Accepted:
     """Write job, text and plan step in one transaction; nothing else exists before it commits.
 
     With an idempotency key, an equal earlier request returns its job and an unequal one raises
-    ConflictError. Raises IntegrityError when the same key races: see `accept_once`.
+    ConflictError. Raises IntegrityError when the same key races: see `is_key_race`.
     """
     if new.idempotency_key is not None:
-        replay = _replayed(conn, new)
+        replay = find_replay(conn, new.tenant, new.idempotency_key, new.request_sha256)
         if replay is not None:
             return replay
     job_id, step_id, now = new_id(), new_id(), read_clock(conn)
@@ -135,15 +135,18 @@ def accept(conn: Connection, new: NewJob, target: TierSettings) -> Accepted:
     return Accepted(job_id, step_id, replayed=False)
 
 
-def _replayed(conn: Connection, new: NewJob) -> Accepted | None:
+def find_replay(
+    conn: Connection, tenant: str, idempotency_key: str, request_sha256: str
+) -> Accepted | None:
+    """The job that an equal earlier request made. Raises ConflictError for an unequal one."""
     row = conn.execute(
         select(t.idempotency).where(
-            t.idempotency.c.tenant == new.tenant, t.idempotency.c.key == new.idempotency_key
+            t.idempotency.c.tenant == tenant, t.idempotency.c.key == idempotency_key
         )
     ).one_or_none()
     if row is None:
         return None
-    if row.request_sha256 != new.request_sha256:
+    if row.request_sha256 != request_sha256:
         raise ConflictError(
             "this Idempotency-Key was used before with a different request body",
             code="idempotency-key-reused",

@@ -53,7 +53,8 @@ def start_planning(conn: Connection, job_id: str) -> tuple[float, float]:
         .where(t.job.c.id == job_id, t.job.c.state == JobState.ACCEPTED)
         .values(state=JobState.PLANNING)
     )
-    return float(conn.execute(select(t.job.c.created_at).where(t.job.c.id == job_id)).scalar_one())
+    row = conn.execute(select(t.job.c.created_at, t.job.c.due_at).where(t.job.c.id == job_id)).one()
+    return row.created_at, row.due_at
 
 
 def open_rendering(

@@ -17,6 +17,7 @@ from sqlalchemy import (
     func,
     or_,
     select,
+    true,
     tuple_,
     update,
 )
@@ -48,6 +49,7 @@ class Claim:
     language: str
     speed: float
     crashes: int
+    suspect: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,7 @@ def claim(
             t.segment.c.tier,
             t.segment.c.due_at,
             t.segment.c.crashes,
+            t.segment.c.suspect,
         )
     ).one_or_none()
     if row is None:
@@ -130,6 +133,7 @@ def claim(
         language=job.spec["language"],
         speed=job.spec["speed"],
         crashes=row.crashes,
+        suspect=row.suspect,
     )
 
 
@@ -209,7 +213,7 @@ def quarantine(conn: Connection, job_id: str, index: int, token: int, error: str
         .where(
             _segment_is(job_id, index),
             t.segment.c.token == token,
-            t.segment.c.state.in_(_UNSETTLED),
+            t.segment.c.state == SegmentState.LEASED,
             _job_renders(job_id),
         )
         .values(
@@ -232,8 +236,12 @@ def release(
     delay_s: float,
     error: str,
     crashed: bool = False,
+    suspect: bool = False,
 ) -> bool:
-    """Give a claim back for a later try; burns no attempt. False: it was not this token's."""
+    """Give a claim back for a later try; burns no attempt. False: it was not this token's.
+
+    `crashed` counts a crash alone against the segment; a `suspect` runs alone from now on.
+    """
     released = conn.execute(
         update(t.segment)
         .where(
@@ -245,6 +253,7 @@ def release(
             state=SegmentState.PENDING,
             attempt=t.segment.c.attempt - 1,
             crashes=t.segment.c.crashes + (1 if crashed else 0),
+            suspect=true() if suspect else t.segment.c.suspect,
             not_before=db_now() + delay_s,
             lease_until=None,
             error=error[:500],

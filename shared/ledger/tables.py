@@ -133,6 +133,7 @@ segment = Table(
     Column("dispatched_at", Float(53)),
     Column("attempt", Integer, nullable=False, default=0),
     Column("crashes", Integer, nullable=False, default=0),
+    Column("suspect", Boolean, nullable=False, default=False),
     Column("token", Integer, nullable=False, default=0),
     Column("lease_until", Float(53)),
     Column("not_before", Float(53), nullable=False, default=0.0),

@@ -161,6 +161,7 @@ def upgrade() -> None:
         sa.Column("dispatched_at", sa.Float(precision=53), nullable=True),
         sa.Column("attempt", sa.Integer(), nullable=False),
         sa.Column("crashes", sa.Integer(), nullable=False),
+        sa.Column("suspect", sa.Boolean(), nullable=False),
         sa.Column("token", sa.Integer(), nullable=False),
         sa.Column("lease_until", sa.Float(precision=53), nullable=True),
         sa.Column("not_before", sa.Float(precision=53), nullable=False),

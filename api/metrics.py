@@ -1,0 +1,109 @@
+"""What Prometheus may know of the API and the ledger's backlog. Labels are ids and words, no text.
+
+Each app has a registry of its own. Backlog figures are read from the ledger at scrape time, so
+they are the farm's, whichever API process is asked.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+from sqlalchemy import Connection
+
+from shared.errors import TransientError
+from shared.ledger import jobs, segments, steps
+from shared.ledger.database import Database
+
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_BUCKETS_S = (0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+_SCRAPE_PATIENCE_S = 1.0
+
+
+class Metrics:
+    """One app's registry."""
+
+    def __init__(self, database: Database) -> None:
+        self._registry = CollectorRegistry()
+        self._requests = Counter(
+            "voxfarm_api_requests",
+            "Requests answered.",
+            ("method", "route", "status"),
+            registry=self._registry,
+        )
+        self._seconds = Histogram(
+            "voxfarm_api_response_seconds",
+            "Time until an answer began.",
+            ("method", "route"),
+            buckets=_BUCKETS_S,
+            registry=self._registry,
+        )
+        self._registry.register(_Backlog(database))
+
+    def answered(self, method: str, route: str, status: int, elapsed_s: float) -> None:
+        """Count one request. `route` is the template of its path, so ids make no new series."""
+        method = method if method in _METHODS else "other"
+        self._requests.labels(method, route, str(status)).inc()
+        self._seconds.labels(method, route).observe(elapsed_s)
+
+    def exposition(self) -> bytes:
+        """The text exposition; blocks on the ledger for a second at most."""
+        return generate_latest(self._registry)
+
+
+class _Backlog(Collector):
+    """Counts in the ledger, read when scraped. With the ledger away only `up` is reported."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def describe(self) -> list[Metric]:
+        """Nothing: registering must not read the ledger."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """Read all counts in one transaction."""
+
+        def count(
+            conn: Connection,
+        ) -> tuple[dict[str, int], dict[tuple[str, str], int], dict[str, int]]:
+            return (
+                jobs.counts_by_state(conn),
+                segments.counts_by_tier_and_state(conn),
+                steps.open_counts(conn),
+            )
+
+        try:
+            by_state, by_tier, by_kind = self._database.read(count, patience_s=_SCRAPE_PATIENCE_S)
+        except TransientError:
+            yield _up(0)
+            return
+        yield _up(1)
+        yield _gauge("voxfarm_jobs", "Jobs by state.", ("state",), _singles(by_state))
+        yield _gauge(
+            "voxfarm_segments_open",
+            "Segments not settled, by tier and state.",
+            ("tier", "state"),
+            by_tier.items(),
+        )
+        yield _gauge("voxfarm_steps_open", "Steps not done, by kind.", ("kind",), _singles(by_kind))
+
+
+def _up(value: float) -> Metric:
+    return GaugeMetricFamily("voxfarm_ledger_up", "1: the ledger answers.", value=value)
+
+
+def _singles(counts: dict[str, int]) -> list[tuple[tuple[str], int]]:
+    return [((word,), count) for word, count in counts.items()]
+
+
+def _gauge(
+    name: str,
+    meaning: str,
+    labels: tuple[str, ...],
+    samples: Iterable[tuple[tuple[str, ...], int]],
+) -> Metric:
+    family = GaugeMetricFamily(name, meaning, labels=labels)
+    for values, count in samples:
+        family.add_metric(values, count)
+    return family

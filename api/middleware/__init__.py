@@ -1,0 +1,1 @@
+"""ASGI layers around the app, one idea per file. They know HTTP, not jobs."""

@@ -1,0 +1,42 @@
+"""The API's description of itself. Completes what FastAPI finds out with the parts it cannot."""
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from api.problems import Problem
+from api.submission import Submission
+
+DESCRIPTION = """\
+Text in, audio out: submit a job, follow it, fetch its files.
+
+Refusals are RFC 9457 problems (`application/problem+json`): `code` is the stable word for
+programs, `detail` a sentence for people. Lists are paged: pass `next_cursor` as `cursor`.
+"""
+TAGS = [
+    {"name": "jobs", "description": "Submit text, look at jobs, list and cancel them."},
+    {"name": "outputs", "description": "Progress, segments and files of a job."},
+    {"name": "catalogue", "description": "Voices and engines."},
+    {"name": "operations", "description": "Health and figures."},
+]
+_REF = "#/components/schemas/{model}"
+
+
+def describe(app: FastAPI) -> dict[str, Any]:
+    """The OpenAPI document of the app, made at the first call."""
+    if app.openapi_schema is None:
+        document = get_openapi(
+            title=app.title,
+            version=app.version,
+            description=app.description,
+            routes=app.routes,
+            tags=app.openapi_tags,
+        )
+        schemas = document["components"]["schemas"]
+        for model in (Submission, Problem):  # read and written by hand, so FastAPI misses them
+            schema = model.model_json_schema(ref_template=_REF)
+            schemas.update(schema.pop("$defs", {}))
+            schemas[model.__name__] = schema
+        app.openapi_schema = document
+    return app.openapi_schema

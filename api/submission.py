@@ -1,0 +1,155 @@
+"""What a client may ask for in one job: the body of `POST /v1/jobs`, read and checked by itself.
+
+Knows neither engines nor the ledger: whether a voice exists is decided at admission. Fields that
+the farm does not know are refused, so that a misspelt wish is never silently dropped.
+"""
+
+import hashlib
+import json
+import unicodedata
+from typing import Annotated, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from api.problems import field_errors
+from api.strict_json import read_json
+from shared.errors import UsageError
+from shared.jobs import AudioFormat, NewlineMode, OnUnspeakable, Pauses
+from shared.tiers import Tier
+
+MAX_SEED = 2**63 - 1
+TITLE_CHARS = 500
+METADATA_KEYS = 64
+
+EXAMPLE: dict[str, JsonValue] = {
+    "text": "The farm wakes before the sun.\n\nBy noon, the whole book has been read.",
+    "voice": "heart",
+    "tier": "standard",
+    "format": "mp3",
+    "title": "An opening",
+    "metadata": {"order": "4711"},
+}
+
+
+def _no_controls(text: str) -> str:
+    if any(unicodedata.category(char) == "Cc" for char in text):
+        raise PydanticCustomError("control_character", "Must not contain control characters")
+    return text
+
+
+Line = Annotated[str, StringConstraints(max_length=TITLE_CHARS), AfterValidator(_no_controls)]
+MetadataKey = Annotated[
+    str, StringConstraints(min_length=1, max_length=64), AfterValidator(_no_controls)
+]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=128)]
+
+
+class AskedPauses(Pauses):
+    """Silence put after a piece, in seconds, by what ends it."""
+
+    model_config = ConfigDict(strict=True)
+
+
+class Chapter(BaseModel):
+    """A part of the job that gets a file of its own. The title is not spoken."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    title: Line = ""
+    text: str = Field(description="what is spoken, in Unicode; never empty")
+
+
+class Submission(BaseModel):
+    """A job as asked for. Exactly one of `text` and `chapters` must be given."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, json_schema_extra={"example": EXAMPLE}
+    )
+
+    text: str | None = Field(default=None, description="the whole text, in one piece")
+    chapters: list[Chapter] | None = Field(
+        default=None, description="the text already divided; each chapter becomes one file"
+    )
+    engine: Name | None = Field(default=None, description="default: the farm's default engine")
+    voice: Name | None = Field(default=None, description="default: the engine's first voice")
+    language: Name | None = Field(default=None, description="default: the voice's language")
+    tier: Annotated[Tier, Field(strict=False)] = Tier.STANDARD
+    format: Annotated[AudioFormat, Field(strict=False)] = AudioFormat.MP3
+    sample_rate_hz: int | None = Field(
+        default=None, description="default: 24,000 for WAV and FLAC, 44,100 for MP3"
+    )
+    speed: float = Field(default=1.0, ge=0.5, le=2.0, description="1 is the voice's own pace")
+    seed: int = Field(default=0, ge=0, le=MAX_SEED, description="equal seeds give equal audio")
+    pauses: AskedPauses = AskedPauses()
+    newlines: Annotated[NewlineMode, Field(strict=False)] = NewlineMode.PROSE
+    on_unspeakable: Annotated[OnUnspeakable, Field(strict=False)] = Field(
+        default=OnUnspeakable.REFUSE,
+        description="what to do with text in a script that the engine cannot speak",
+    )
+    split_chapters: bool = Field(
+        default=False, description="find chapter headings in `text`, and make a file of each"
+    )
+    title: Line = ""
+    metadata: dict[MetadataKey, str] = Field(
+        default_factory=dict, max_length=METADATA_KEYS, description="returned with the job, as is"
+    )
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if (self.text is None) == (self.chapters is None):
+            raise PydanticCustomError(
+                "text_or_chapters", "Exactly one of text and chapters must be given"
+            )
+        if self.chapters is not None and self.split_chapters:
+            raise PydanticCustomError(
+                "split_given_chapters", "split_chapters goes with text, not with chapters"
+            )
+        return self
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 (hex) of what is asked for, whatever the order of members and the white space.
+
+        Members that say the default count as left out, so a default may be added later.
+        """
+        asked = self.model_dump(mode="json", exclude_defaults=True)
+        canonical = json.dumps(asked, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def read_submission(body: bytes) -> Submission:
+    """The submission in a request body. Raises UsageError; nothing of the text is repeated."""
+    try:
+        return Submission.model_validate(read_json(body))
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_context=False, include_input=False)
+        kinds = {finding["type"] for finding in found}
+        errors = field_errors(found)
+        detail = "; ".join(
+            f"{item['field']}: {item['message']}" if item["field"] else item["message"]
+            for item in errors
+        )
+        raise UsageError(detail, code=_code(kinds), errors=errors) from None
+
+
+# What a program would like to tell apart; the first kind found names the problem.
+_CODE_OF_KIND = {
+    "extra_forbidden": "unknown-field",
+    "text_or_chapters": "text-or-chapters",
+    "split_given_chapters": "text-or-chapters",
+    "control_character": "control-character",
+}
+
+
+def _code(kinds: set[str]) -> str:
+    return next((code for kind, code in _CODE_OF_KIND.items() if kind in kinds), "invalid-field")

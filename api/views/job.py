@@ -1,0 +1,158 @@
+"""A job as its tenant sees it, and a page of jobs."""
+
+from datetime import datetime
+from typing import Literal, Self
+
+from pydantic import ConfigDict, Field, JsonValue
+
+from api.views.base import View, utc, utc_or_none
+from shared.jobs import AudioFormat, JobState
+from shared.ledger.jobs import JobRecord
+from shared.tiers import Tier
+
+JOB_EXAMPLE: dict[str, JsonValue] = {
+    "id": "01KB9Z7Q4C4F6W8Y2N3M5P7R9T",
+    "object": "job",
+    "state": "rendering",
+    "paused": False,
+    "tier": "standard",
+    "engine": "hibari",
+    "voice": "heart",
+    "language": "en",
+    "format": "mp3",
+    "sample_rate_hz": 44100,
+    "speed": 1.0,
+    "seed": 0,
+    "title": "An opening",
+    "metadata": {"order": "4711"},
+    "characters": 70,
+    "created_at": "2026-11-30T09:00:00.125000Z",
+    "started_at": "2026-11-30T09:00:01.250000Z",
+    "ended_at": None,
+    "due_at": "2026-11-30T09:02:00.125000Z",
+    "progress": {
+        "segments_total": 2,
+        "segments_done": 1,
+        "segments_quarantined": 0,
+        "segments_skipped": 0,
+        "fraction": 0.47,
+        "audio_s": 2.1,
+        "eta_s": 1.4,
+        "parts_total": 1,
+        "parts_done": 0,
+    },
+    "error": None,
+    "links": {
+        "self": "/v1/jobs/01KB9Z7Q4C4F6W8Y2N3M5P7R9T",
+        "events": "/v1/jobs/01KB9Z7Q4C4F6W8Y2N3M5P7R9T/events",
+        "segments": "/v1/jobs/01KB9Z7Q4C4F6W8Y2N3M5P7R9T/segments",
+        "deliverables": "/v1/jobs/01KB9Z7Q4C4F6W8Y2N3M5P7R9T/deliverables",
+        "cancel": "/v1/jobs/01KB9Z7Q4C4F6W8Y2N3M5P7R9T/cancel",
+    },
+}
+
+
+class ProgressView(View):
+    """How far a job is. Totals are 0 until it is planned."""
+
+    segments_total: int = Field(description="pieces to be spoken")
+    segments_done: int
+    segments_quarantined: int = Field(description="pieces given up; each is a named gap")
+    segments_skipped: int = Field(description="pieces left out by the job's own choice")
+    fraction: float = Field(description="0 to 1, by characters")
+    audio_s: float = Field(description="audio made so far")
+    eta_s: float | None = Field(description="time to go at the rate so far; null: not known")
+    parts_total: int
+    parts_done: int
+
+
+class ErrorView(View):
+    """Why a job ended without its files."""
+
+    code: str
+    message: str
+
+
+class LinksView(View):
+    """Paths of everything that belongs to a job."""
+
+    self: str
+    events: str
+    segments: str
+    deliverables: str
+    cancel: str
+
+
+class JobView(View):
+    """A job as its tenant sees it."""
+
+    model_config = ConfigDict(frozen=True, json_schema_extra={"example": JOB_EXAMPLE})
+
+    id: str
+    object: Literal["job"] = "job"
+    state: JobState
+    paused: bool
+    tier: Tier
+    engine: str
+    voice: str
+    language: str
+    format: AudioFormat
+    sample_rate_hz: int
+    speed: float
+    seed: int
+    title: str | None
+    metadata: dict[str, str]
+    characters: int
+    created_at: datetime
+    started_at: datetime | None = Field(description="when the first piece's audio was in")
+    ended_at: datetime | None
+    due_at: datetime | None = Field(description="the tier's completion target for this job")
+    progress: ProgressView
+    error: ErrorView | None
+    links: LinksView
+
+    @classmethod
+    def of(cls, record: JobRecord) -> Self:
+        """The view of a stored job."""
+        spec = record.spec
+        path = f"/v1/jobs/{record.id}"
+        error = None
+        if record.error_code is not None:
+            error = ErrorView(code=record.error_code, message=record.error_message or "")
+        return cls(
+            id=record.id,
+            state=record.state,
+            paused=record.paused,
+            tier=spec.tier,
+            engine=spec.engine,
+            voice=spec.voice,
+            language=spec.language,
+            format=spec.format,
+            sample_rate_hz=spec.sample_rate_hz,
+            speed=spec.speed,
+            seed=spec.seed,
+            title=record.title or None,
+            metadata=dict(record.metadata),
+            characters=record.characters,
+            created_at=utc(record.created_at),
+            started_at=utc_or_none(record.started_at),
+            ended_at=utc_or_none(record.ended_at),
+            due_at=utc(record.due_at),
+            progress=ProgressView.model_validate(record.progress, from_attributes=True),
+            error=error,
+            links=LinksView(
+                self=path,
+                events=f"{path}/events",
+                segments=f"{path}/segments",
+                deliverables=f"{path}/deliverables",
+                cancel=f"{path}/cancel",
+            ),
+        )
+
+
+class JobPage(View):
+    """Jobs, newest first. Pass `next_cursor` as `cursor` for the following page."""
+
+    object: Literal["list"] = "list"
+    data: list[JobView]
+    next_cursor: str | None

@@ -1,0 +1,1 @@
+"""Measurements, each printing one JSON object with its figures and bars."""

@@ -1,0 +1,38 @@
+"""Keeps the children's logs small and reads their ends. Knows no process."""
+
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+MAX_LOG_BYTES = 8 * 1024 * 1024
+_TAIL_BYTES = 16 * 1024
+
+
+def bound(log: Path, *, max_bytes: int = MAX_LOG_BYTES) -> bool:
+    """Move a log that has grown past `max_bytes` to NAME.1 and go on with an empty one.
+
+    The child keeps its descriptor, opened for appending, so the file is copied and emptied; what
+    it writes between the two is lost, which a log may.
+    """
+    try:
+        if log.stat().st_size <= max_bytes:
+            return False
+    except OSError:
+        return False
+    with suppress(OSError):  # on a full disk the older half is given up, not the farm
+        shutil.copyfile(log, log.with_name(log.name + ".1"))
+    with suppress(OSError):
+        os.truncate(log, 0)
+    return True
+
+
+def last_lines(log: Path, count: int = 15) -> str:
+    """Return the end of a log as text; empty when there is none."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
+            text = file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
+    return "\n".join(text.splitlines()[-count:])

@@ -1,0 +1,63 @@
+"""`python -m cli.engine_probe NAME`: loads one engine with the network refused and lets it speak.
+
+Prints one JSON object: the engine's info and the seconds it took, or `error`. In a process of its
+own, so that a crash of a native library is a finding like any other.
+"""
+
+import json
+import socket
+import sys
+import time
+
+from worker.engines.base import Utterance
+from worker.engines.registry import build
+
+
+def probe(name: str) -> dict[str, object]:
+    """Build the engine and say one word."""
+    began_s = time.monotonic()
+    engine = build(name, {})
+    loaded_s = time.monotonic() - began_s
+    info = engine.info
+    voice = info.voices[0]
+    word = Utterance("probe", "One.", voice.id, voice.language, speed=1.0, seed=1)
+    engine.admit([word])
+    samples = 0
+    final = False
+    while not final:
+        for chunk in engine.step():
+            if chunk.error:
+                raise RuntimeError(chunk.error)
+            samples += len(chunk.samples)
+            final = final or chunk.final
+    return {
+        "info": info.model_dump(mode="json"),
+        "load_s": round(loaded_s, 3),
+        "audio_s": round(samples / info.sample_rate_hz, 3),
+    }
+
+
+def refuse_network() -> None:
+    """Make every connection but to Unix sockets fail in this process."""
+    connect = socket.socket.connect
+
+    def local_only(self: socket.socket, address: object) -> None:
+        if self.family != socket.AF_UNIX:
+            raise OSError(f"the engine reached for the network: {address!r}")
+        connect(self, address)  # type: ignore[arg-type]
+
+    socket.socket.connect = local_only  # type: ignore[assignment,method-assign]
+
+
+def main(name: str) -> None:
+    """Probe and tell."""
+    refuse_network()
+    try:
+        found = probe(name)
+    except Exception as error:  # noqa: BLE001 - told to the caller, who asked for it
+        found = {"error": f"{type(error).__name__}: {error}"}
+    sys.stdout.write(json.dumps(found) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,212 @@
+"""`voxfarm jobs`: look at the farm's jobs, wait for them, cancel them, fetch their files."""
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from cli import options
+from cli.client import FarmClient
+from cli.connect import connected
+from cli.exits import told
+from cli.farm_settings import load_settings
+from cli.fetching import fetch_all, require_files, require_whole
+from cli.outputs import Outputs
+from cli.progress import display, show_job
+from cli.replies import FileKind, Job
+from cli.timeline import Timeline
+from cli.words import clock_time, size
+from shared.jobs import JobState
+from shared.tiers import Tier
+
+PATIENCE_S = 120.0
+SHORT_PATIENCE_S = 5.0
+
+JobId = Annotated[str, typer.Argument(metavar="JOB", help="The job's id; see: voxfarm jobs list.")]
+
+jobs_app = typer.Typer(no_args_is_help=True, help="Look at jobs, wait, cancel, download.")
+
+
+@jobs_app.command("list")
+def list_command(
+    *,
+    state: Annotated[JobState | None, typer.Option("--state", help="Only these.")] = None,
+    tier: Annotated[Tier | None, typer.Option("--tier", help="Only these.")] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many.")] = 50,
+    as_json: options.AsJson = False,
+    url: options.Url = None,
+    data: options.Data = None,
+) -> None:
+    """List jobs, newest first."""
+    with told(as_json=as_json), _client(url, data, SHORT_PATIENCE_S) as client:
+        wanted_state = state.value if state else None
+        wanted_tier = tier.value if tier else None
+        jobs = list(islice(client.jobs(state=wanted_state, tier=wanted_tier), limit))
+        if as_json:
+            _print_json([job.model_dump(mode="json") for job in jobs])
+        elif jobs:
+            Console().print(_table(jobs))
+        else:
+            typer.echo("no jobs")
+
+
+@jobs_app.command("show")
+def show_command(
+    *,
+    job_id: JobId,
+    as_json: options.AsJson = False,
+    url: options.Url = None,
+    data: options.Data = None,
+) -> None:
+    """Show one job and its files."""
+    with told(as_json=as_json), _client(url, data, SHORT_PATIENCE_S) as client:
+        job = client.job(job_id)
+        ended_well = job.state in {JobState.COMPLETED, JobState.PARTIAL}
+        files = client.deliverables(job.id) if ended_well else ()
+        if as_json:
+            shown = [file.model_dump(mode="json") for file in files]
+            _print_json({**job.model_dump(mode="json"), "files": shown})
+            return
+        for name, value in _facts(job):
+            typer.echo(f"{name:<12}{value}")
+        for file in files:
+            length = "" if file.duration_s is None else f"  {clock_time(file.duration_s)}"
+            typer.echo(f"{'file':<12}{file.name}{length}  {size(file.bytes)}")
+
+
+@jobs_app.command("wait")
+def wait_command(
+    *,
+    job_id: JobId,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
+    url: options.Url = None,
+    data: options.Data = None,
+    patience: options.Patience = PATIENCE_S,
+) -> None:
+    """Wait until a job has ended; the exit code says how. Ctrl-C leaves the job alone."""
+    with told(as_json=as_json):
+        with _client(url, data, patience) as client, display(quiet=quiet) as screen:
+            timeline = Timeline(time.monotonic)
+            job = client.job(job_id)
+            with closing(client.follow(job_id)) as views:
+                for view in views:
+                    job = view
+                    timeline.see(job)
+                    show_job(screen, job, rendering_s=timeline.since_s("render"))
+        if as_json:
+            _print_json(job.model_dump(mode="json"))
+        else:
+            typer.echo(f"job {job.id} is {job.state.value}")
+        require_files(job)
+        require_whole(job)
+
+
+@jobs_app.command("cancel")
+def cancel_command(
+    *,
+    job_id: JobId,
+    as_json: options.AsJson = False,
+    url: options.Url = None,
+    data: options.Data = None,
+) -> None:
+    """Cancel a job. What it made so far is not delivered."""
+    with told(as_json=as_json), _client(url, data, SHORT_PATIENCE_S) as client:
+        job = client.cancel(job_id)
+        if as_json:
+            _print_json(job.model_dump(mode="json"))
+        else:
+            typer.echo(f"job {job.id} is {job.state.value}")
+
+
+@jobs_app.command("download")
+def download_command(
+    *,
+    job_id: JobId,
+    out: options.Out = None,
+    force: options.Force = False,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
+    url: options.Url = None,
+    data: options.Data = None,
+    patience: options.Patience = PATIENCE_S,
+) -> None:
+    """Fetch the files of an ended job; a broken download goes on where it stopped."""
+    with told(as_json=as_json):
+        with _client(url, data, patience) as client, display(quiet=quiet) as screen:
+            job = client.job(job_id)
+            require_files(job)
+            many = sum(f.kind == FileKind.AUDIO for f in client.deliverables(job.id)) > 1
+            outputs = Outputs(out, stem=job.title or job.id, many=many, force=force)
+            files = fetch_all(client, job, outputs, screen, patience_s=patience)
+        if as_json:
+            _print_json({"job_id": job.id, "files": [one.as_json() for one in files]})
+        else:
+            for one in files:
+                typer.echo(f"{one.path}  {size(one.file.bytes)}")
+
+
+@contextmanager
+def _client(url: str | None, data: Path | None, patience_s: float) -> Iterator[FarmClient]:
+    settings = load_settings(data_dir=data)
+    with connected(url=url, data_dir=settings.data_dir, patience_s=patience_s) as connection:
+        yield connection.client
+
+
+def _table(jobs: list[Job]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for heading in ("JOB", "STATE", "DONE", "TIER", "CHARACTERS", "CREATED", "TITLE"):
+        table.add_column(heading, no_wrap=heading == "JOB")
+    for job in jobs:
+        state = f"{job.state.value} (paused)" if job.paused else job.state.value
+        table.add_row(
+            job.id,
+            state,
+            f"{job.progress.fraction:.0%}",
+            job.tier,
+            f"{job.characters:,}",
+            f"{job.created_at.astimezone():%Y-%m-%d %H:%M}",
+            Text(job.title or ""),
+        )
+    return table
+
+
+def _facts(job: Job) -> Iterator[tuple[str, str]]:
+    at = job.progress
+    yield "job", job.id
+    yield "title", job.title or "-"
+    yield "state", job.state.value + (" (paused)" if job.paused else "")
+    yield "voice", f"{job.voice} of {job.engine}, {job.language}, speed {job.speed:g}"
+    yield "output", f"{job.format}, {job.sample_rate_hz:,} Hz"
+    yield "tier", job.tier
+    yield "characters", f"{job.characters:,}"
+    yield "segments", f"{at.segments_done:,} of {at.segments_total:,}"
+    if at.segments_quarantined:
+        yield "given up", f"{at.segments_quarantined:,} segments"
+    yield "parts", f"{at.parts_done} of {at.parts_total}"
+    yield "audio", clock_time(at.audio_s)
+    if at.eta_s is not None:
+        yield "to go", clock_time(at.eta_s)
+    for name, moment in (
+        ("created", job.created_at),
+        ("started", job.started_at),
+        ("due", job.due_at),
+        ("ended", job.ended_at),
+    ):
+        if moment is not None:
+            yield name, f"{moment.astimezone():%Y-%m-%d %H:%M:%S}"
+    if job.error is not None:
+        yield "error", f"{job.error.message} ({job.error.code})"
+
+
+def _print_json(value: object) -> None:
+    sys.stdout.write(json.dumps(value) + "\n")

@@ -1,0 +1,124 @@
+"""`voxfarm render`: one text file in, audio files out."""
+
+import json
+import sys
+from typing import Annotated
+
+import typer
+
+from cli import options
+from cli.connect import connected
+from cli.exits import told
+from cli.farm_settings import load_settings
+from cli.fetching import require_whole
+from cli.job_request import JobRequest
+from cli.outputs import Outputs
+from cli.progress import display
+from cli.rendering import render, sigterm_interrupts
+from cli.source import read_source
+from shared.jobs import AudioFormat, NewlineMode, OnUnspeakable
+from shared.tiers import Tier
+
+PATIENCE_S = 120.0
+
+File = Annotated[
+    str, typer.Argument(metavar="FILE", help="UTF-8 text file; - reads standard input.")
+]
+Voice = Annotated[str | None, typer.Option("--voice", "-v", help="See: voxfarm voices.")]
+TierChoice = Annotated[Tier, typer.Option("--tier", help="How urgent it is.")]
+EngineName = Annotated[str | None, typer.Option("--engine", help="Speech engine.")]
+Language = Annotated[
+    str | None, typer.Option("--language", help="Like en or zh. Default: the voice's.")
+]
+Format = Annotated[AudioFormat, typer.Option("--format", help="What files to make.")]
+Rate = Annotated[
+    int | None, typer.Option("--sample-rate", metavar="HZ", help="Default: by format.")
+]
+Speed = Annotated[float, typer.Option("--speed", help="1.2 speaks a fifth faster.")]
+Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Another seed, another rendering.")]
+Chapters = Annotated[
+    bool,
+    typer.Option("--chapters/--no-chapters", help="Find chapters; one file each, in a folder."),
+]
+Newlines = Annotated[
+    NewlineMode, typer.Option("--newlines", help="prose: a newline is a space; lines: it ends one.")
+]
+Unspeakable = Annotated[
+    OnUnspeakable,
+    typer.Option("--on-unspeakable", help="Text that the engine cannot speak: refuse or skip it."),
+]
+Title = Annotated[str | None, typer.Option("--title", help="Default: the file's name.")]
+
+
+def render_command(
+    *,
+    file: File,
+    voice: Voice = None,
+    tier: TierChoice = Tier.STANDARD,
+    engine: EngineName = None,
+    language: Language = None,
+    format_: Format = AudioFormat.MP3,
+    sample_rate: Rate = None,
+    speed: Speed = 1.0,
+    seed: Seed = None,
+    chapters: Chapters = False,
+    newlines: Newlines = NewlineMode.PROSE,
+    on_unspeakable: Unspeakable = OnUnspeakable.REFUSE,
+    title: Title = None,
+    out: options.Out = None,
+    force: options.Force = False,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
+    url: options.Url = None,
+    data: options.Data = None,
+    patience: options.Patience = PATIENCE_S,
+) -> None:
+    """Speak a text into audio files.
+
+    Uses the farm at --url, else the one that runs in the data folder, else starts one for this
+    call and stops it afterwards. Ctrl-C cancels the job; a second Ctrl-C leaves at once.
+
+    **Examples**
+
+        voxfarm render letter.txt
+        voxfarm render novel.txt --chapters --format flac --out novel/
+        echo "Hello, world." | voxfarm render - --out hello.wav --format wav
+    """
+    with told(as_json=as_json), sigterm_interrupts():
+        source = read_source(file)
+        outputs = Outputs(out, stem=source.stem, many=chapters, force=force)
+        outputs.check_early(f".{format_.value}")
+        request = JobRequest(
+            text=source.text,
+            engine=engine,
+            voice=voice,
+            language=language,
+            tier=tier,
+            format=format_,
+            sample_rate_hz=sample_rate,
+            speed=speed,
+            seed=seed,
+            newlines=newlines,
+            on_unspeakable=on_unspeakable,
+            split_chapters=chapters,
+            title=title or source.title,
+        )
+        settings = load_settings(data_dir=data)
+        engine_options = ("--engine", engine) if engine else ()
+        with (
+            display(quiet=quiet) as screen,
+            connected(
+                url=url,
+                data_dir=settings.data_dir,
+                patience_s=patience,
+                embedded_options=engine_options,
+                on_start=lambda: screen.show("starting", 0.0, "no farm is running: starting one"),
+            ) as connection,
+        ):
+            rendered = render(connection, request, source, outputs, screen, patience_s=patience)
+        if as_json:
+            sys.stdout.write(json.dumps(rendered.as_json()) + "\n")
+        else:
+            for line in rendered.lines():
+                typer.echo(line)
+        require_whole(rendered.job)

@@ -1,0 +1,75 @@
+"""`voxfarm voices`: what can speak, as the running farm says, else as the installation does."""
+
+import json
+import sys
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from cli import options
+from cli.checks import probe
+from cli.connect import connected
+from cli.errors import FarmAwayError
+from cli.exits import told
+from cli.farm_settings import load_settings
+from cli.replies import Voice
+from shared.errors import SetupError
+from shared.settings import Settings
+from shared.voices import EngineInfo
+
+PATIENCE_S = 5.0
+
+
+def voices_command(
+    *,
+    as_json: options.AsJson = False,
+    url: options.Url = None,
+    data: options.Data = None,
+) -> None:
+    """List voices: those of the running farm, else those of the engines installed here."""
+    with told(as_json=as_json):
+        settings = load_settings(data_dir=data)
+        voices = _voices(url, settings)
+        if as_json:
+            sys.stdout.write(json.dumps([voice.model_dump(mode="json") for voice in voices]) + "\n")
+            return
+        table = Table(box=None, pad_edge=False)
+        for heading in ("VOICE", "ENGINE", "LANGUAGE", "NAME", "GENDER", "LICENCE"):
+            table.add_column(heading)
+        for voice in voices:
+            name = f"{voice.id} (default)" if voice.default else voice.id
+            table.add_row(
+                name, voice.engine, voice.language, voice.name, voice.gender, voice.licence
+            )
+        Console().print(table)
+
+
+def _voices(url: str | None, settings: Settings) -> tuple[Voice, ...]:
+    try:
+        with connected(url=url, data_dir=settings.data_dir, patience_s=PATIENCE_S) as connection:
+            return connection.client.voices()
+    except FarmAwayError:
+        if url:
+            raise
+    typer.echo("no farm is running; these are the engines installed here", err=True)
+    return tuple(voice for name in settings.engines for voice in _installed(name, settings))
+
+
+def _installed(engine: str, settings: Settings) -> list[Voice]:
+    found = probe("cli.engine_probe", engine)
+    if "error" in found:
+        raise SetupError(f"engine {engine}: {found['error']}. See: voxfarm doctor")
+    info = EngineInfo.model_validate(found["info"])
+    return [
+        Voice(
+            id=voice.id,
+            engine=info.name,
+            language=voice.language,
+            name=voice.name,
+            gender=voice.gender,
+            licence=voice.licence or info.licence,
+            default=engine == settings.default_engine and voice.id == info.default_voice,
+        )
+        for voice in info.voices
+    ]

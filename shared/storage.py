@@ -1,0 +1,238 @@
+"""The object store: a small port, and its one implementation on the S3 protocol.
+
+Knows keys and bytes; what lies under a key is `object_keys`' and the ledger's business.
+"""
+
+import io
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Protocol
+
+import urllib3
+from minio import Minio
+from minio.datatypes import Part
+from minio.deleteobjects import DeleteObject
+from minio.error import InvalidResponseError, MinioException, S3Error, ServerError
+
+from shared.errors import NotFoundError, SetupError, StoreError
+from shared.settings import Settings
+
+STREAM_BYTES = 1024 * 1024
+CONNECTIONS = 20  # more than any process has threads that talk to the store
+_MISSING = frozenset({"NoSuchKey", "NoSuchBucket", "NoSuchUpload"})
+_REFUSED = frozenset(
+    {"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidBucketName"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectStat:
+    """What the store says of an object."""
+
+    size_bytes: int
+    etag: str
+
+
+class MultipartUpload(Protocol):
+    """An object being written in parts, in any order; nothing is visible before `complete`."""
+
+    def put_part(self, number: int, data: bytes) -> None:
+        """Store one part; numbers start at 1."""
+        ...
+
+    def complete(self) -> None:
+        """Make the object visible, whole."""
+        ...
+
+    def abort(self) -> None:
+        """Forget the upload; never raises, since it runs when something else has failed."""
+        ...
+
+
+class ObjectStore(Protocol):
+    """Immutable objects under keys. Every method may raise StoreError (try again later)."""
+
+    def ensure_bucket(self) -> None:
+        """Make the bucket unless it is there. Raises SetupError when refused."""
+        ...
+
+    def put(self, key: str, data: bytes, *, content_type: str) -> None:
+        """Store a small object in one request."""
+        ...
+
+    def get(self, key: str) -> bytes:
+        """A whole object. Raises NotFoundError."""
+        ...
+
+    def stream(self, key: str) -> Iterator[bytes]:
+        """An object piece by piece. Raises NotFoundError."""
+        ...
+
+    def stat(self, key: str) -> ObjectStat | None:
+        """Size and etag, or None when there is no such object."""
+        ...
+
+    def keys(self, prefix: str) -> Iterator[str]:
+        """All keys that begin with the prefix."""
+        ...
+
+    def delete(self, keys: Iterable[str]) -> None:
+        """Delete objects; missing ones are no error."""
+        ...
+
+    def open_multipart(self, key: str, *, content_type: str) -> MultipartUpload:
+        """Begin an upload of unknown length."""
+        ...
+
+    def presigned_get(self, key: str, *, expires_s: int, filename: str, content_type: str) -> str:
+        """A URL that anyone may read the object by for a while; made without asking the store."""
+        ...
+
+
+class S3Store:
+    """ObjectStore on S3, by the minio SDK: MinIO, SeaweedFS, AWS and others."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._bucket = settings.s3_bucket
+        self._client = _client(settings, settings.s3_endpoint)
+        self._signer = _client(settings, settings.s3_public_endpoint or settings.s3_endpoint)
+
+    def ensure_bucket(self) -> None:
+        """See ObjectStore."""
+        with _store_errors():
+            if self._client.bucket_exists(self._bucket):
+                return
+            try:
+                self._client.make_bucket(self._bucket)
+            except S3Error as error:
+                if error.code not in {"BucketAlreadyOwnedByYou", "BucketAlreadyExists"}:
+                    raise
+
+    def put(self, key: str, data: bytes, *, content_type: str) -> None:
+        """See ObjectStore."""
+        with _store_errors():
+            self._client.put_object(
+                self._bucket, key, io.BytesIO(data), len(data), content_type=content_type
+            )
+
+    def get(self, key: str) -> bytes:
+        """See ObjectStore."""
+        return b"".join(self.stream(key))
+
+    def stream(self, key: str) -> Iterator[bytes]:
+        """See ObjectStore."""
+        with _store_errors():
+            response = self._client.get_object(self._bucket, key)
+            try:
+                yield from response.stream(STREAM_BYTES)
+            finally:
+                response.close()
+                response.release_conn()
+
+    def stat(self, key: str) -> ObjectStat | None:
+        """See ObjectStore."""
+        try:
+            with _store_errors():
+                found = self._client.stat_object(self._bucket, key)
+        except NotFoundError:
+            return None
+        return ObjectStat(found.size or 0, found.etag or "")
+
+    def keys(self, prefix: str) -> Iterator[str]:
+        """See ObjectStore."""
+        with _store_errors():
+            for found in self._client.list_objects(self._bucket, prefix, recursive=True):
+                if found.object_name is not None:
+                    yield found.object_name
+
+    def delete(self, keys: Iterable[str]) -> None:
+        """See ObjectStore."""
+        with _store_errors():
+            for error in self._client.remove_objects(self._bucket, map(DeleteObject, keys)):
+                if error.code not in _MISSING:
+                    raise StoreError(f"the store would not delete {error.name}: {error.code}")
+
+    def open_multipart(self, key: str, *, content_type: str) -> MultipartUpload:
+        """See ObjectStore."""
+        with _store_errors():
+            upload_id = self._client._create_multipart_upload(  # noqa: SLF001 - the SDK's own seam
+                self._bucket, key, {"Content-Type": content_type}
+            )
+        return _S3Multipart(self._client, self._bucket, key, upload_id)
+
+    def presigned_get(self, key: str, *, expires_s: int, filename: str, content_type: str) -> str:
+        """See ObjectStore."""
+        return self._signer.presigned_get_object(
+            self._bucket,
+            key,
+            expires=timedelta(seconds=expires_s),
+            response_headers={
+                "response-content-disposition": f'attachment; filename="{filename}"',
+                "response-content-type": content_type,
+            },
+        )
+
+
+class _S3Multipart:
+    def __init__(self, client: Minio, bucket: str, key: str, upload_id: str) -> None:
+        self._client = client
+        self._bucket = bucket
+        self._key = key
+        self._upload_id = upload_id
+        self._etags: dict[int, str] = {}
+
+    def put_part(self, number: int, data: bytes) -> None:
+        with _store_errors():
+            self._etags[number] = self._client._upload_part(  # noqa: SLF001
+                self._bucket, self._key, data, None, self._upload_id, number
+            )
+
+    def complete(self) -> None:
+        parts = [Part(number, etag) for number, etag in sorted(self._etags.items())]
+        with _store_errors():
+            self._client._complete_multipart_upload(  # noqa: SLF001
+                self._bucket, self._key, self._upload_id, parts
+            )
+
+    def abort(self) -> None:
+        try:
+            with _store_errors():
+                self._client._abort_multipart_upload(  # noqa: SLF001
+                    self._bucket, self._key, self._upload_id
+                )
+        except (StoreError, NotFoundError, SetupError):
+            return  # the stale upload is swept later
+
+
+def _client(settings: Settings, endpoint: str) -> Minio:
+    return Minio(
+        endpoint,
+        access_key=settings.s3_access_key,
+        secret_key=settings.s3_secret_key.get_secret_value(),
+        secure=settings.s3_secure,
+        region=settings.s3_region,  # named, so that signing never asks the store for it
+        http_client=urllib3.PoolManager(
+            maxsize=CONNECTIONS,
+            timeout=urllib3.Timeout(connect=3, read=30),
+            retries=urllib3.Retry(total=2, backoff_factor=0.1, status_forcelist=(502, 503, 504)),
+        ),
+    )
+
+
+@contextmanager
+def _store_errors() -> Iterator[None]:
+    """Turn the SDK's errors into ours, by class and S3 code."""
+    try:
+        yield
+    except S3Error as error:
+        if error.code in _MISSING:
+            raise NotFoundError(f"no such object: {error.code}", code="object-not-found") from error
+        if error.code in _REFUSED:
+            raise SetupError(f"the object store refuses us: {error.code}") from error
+        raise StoreError(f"the object store failed: {error.code}") from error
+    except (InvalidResponseError, ServerError, MinioException) as error:
+        raise StoreError(f"the object store failed: {type(error).__name__}") from error
+    except (urllib3.exceptions.HTTPError, OSError) as error:
+        raise StoreError(f"the object store is away: {type(error).__name__}") from error

@@ -1,0 +1,313 @@
+"""The whole local farm through the command line: real servers, real processes, a real engine.
+
+The engine is `tone`, whose sound needs no model and whose pace can be set, so that there is time
+to kill things. Whatever a test starts is gone at its end, and that is part of what is tested.
+"""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+import pytest
+import soundfile
+
+from cli.data_folder import DataFolder
+
+VOXFARM = [sys.executable, "-P", "-m", "cli"]
+TEXT = "".join(f"This is sentence number {n} of the story. " for n in range(1, 41))
+READY_S = 90.0
+
+
+@dataclass
+class Place:
+    """A folder for one farm, and what runs in it."""
+
+    folder: Path
+    delay_s: float = 0.0
+    extra: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def data(self) -> DataFolder:
+        return DataFolder(self.folder / "data")
+
+    @property
+    def environment(self) -> dict[str, str]:
+        ours = {name: value for name, value in os.environ.items() if "VOXFARM" not in name}
+        return {
+            **ours,
+            "VOXFARM_DATA_DIR": str(self.data.path),
+            "VOXFARM_ENGINES": '["tone"]',
+            "VOXFARM_DEFAULT_ENGINE": "tone",
+            "VOXFARM_ALLOW_TESTING_ENGINES": "true",
+            "VOXFARM_NODES": "1",
+            "VOXFARM_ENGINE_OPTIONS": json.dumps({"tone": {"delay_s": self.delay_s}}),
+            **self.extra,
+        }
+
+    def voxfarm(self, *argv: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*VOXFARM, *argv],
+            cwd=self.folder,
+            env=self.environment,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=150,
+            check=False,
+        )
+
+    def start(self, *argv: str) -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            [*VOXFARM, *argv],
+            cwd=self.folder,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def processes(self) -> list[psutil.Process]:
+        """Every process that belongs to this farm: its data folder is in its environment."""
+        mark = str(self.data.path)
+        found = list[psutil.Process]()
+        for process in psutil.process_iter():
+            with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+                if process.status() == psutil.STATUS_ZOMBIE or process.pid == os.getpid():
+                    continue
+                if process.environ().get("VOXFARM_DATA_DIR") == mark:
+                    found.append(process)
+        return found
+
+    def process(self, *words: str) -> psutil.Process:
+        """The one process whose command line holds all the words."""
+        found = [p for p in self.processes() if set(words) <= set(p.cmdline())]
+        assert len(found) == 1, (words, [p.cmdline() for p in self.processes()])
+        return found[0]
+
+    def jobs(self) -> list[dict[str, object]]:
+        listed = self.voxfarm("jobs", "list", "--json")
+        assert listed.returncode == 0, listed.stderr
+        return json.loads(listed.stdout)  # type: ignore[no-any-return]
+
+
+def wait_until(condition: Callable[[], object], within_s: float = 30.0) -> None:
+    deadline_s = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.05)
+
+
+@contextmanager
+def farm_up(place: Place) -> Iterator["subprocess.Popen[str]"]:
+    process = place.start("up", "--port", "0", "--json")
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line, process.stderr.read() if process.stderr else ""
+        yield process
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=20)
+        wait_until(lambda: not place.processes(), within_s=10)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    (tmp_path / "story.txt").write_text(TEXT)
+    place = Place(tmp_path)
+    yield place
+    wait_until(lambda: not place.processes(), within_s=15)
+
+
+def seconds_of(path: Path) -> float:
+    return soundfile.info(str(path)).duration
+
+
+def test_a_running_farm_is_found_used_and_refuses_a_second(place: Place) -> None:
+    """given a farm in the foreground / when its commands are used / then all find the same one."""
+    with farm_up(place) as farm:
+        second = place.voxfarm("up", "--port", "0")
+        assert second.returncode == 4
+        assert f"pid {farm.pid}" in second.stderr
+
+        done = place.voxfarm("render", "story.txt", "--format", "flac", "--json")
+        assert done.returncode == 0, done.stderr
+        told = json.loads(done.stdout)
+        assert seconds_of(place.folder / "story.flac") == pytest.approx(told["audio_s"], abs=0.001)
+
+        job_id = told["job_id"]
+        assert [job["id"] for job in place.jobs()] == [job_id]
+        assert place.voxfarm("jobs", "wait", job_id).returncode == 0
+        assert f"job         {job_id}" in place.voxfarm("jobs", "show", job_id).stdout
+        fetched = place.voxfarm("jobs", "download", job_id, "--out", "again.flac")
+        assert fetched.returncode == 0, fetched.stderr
+        first, again = place.folder / "story.flac", place.folder / "again.flac"
+        assert first.read_bytes() == again.read_bytes()
+
+        voices = json.loads(place.voxfarm("voices", "--json").stdout)
+        assert {voice["engine"] for voice in voices} == {"tone"}
+
+        listening = {
+            connection.laddr.ip
+            for process in place.processes()
+            for connection in process.net_connections("inet")
+            if connection.status == psutil.CONN_LISTEN
+        }
+        assert listening == {"127.0.0.1"}
+
+        began_s = time.monotonic()
+        farm.send_signal(signal.SIGINT)
+        assert farm.wait(20) == 0
+        assert time.monotonic() - began_s < 6
+        assert place.data.running() is None
+        assert not place.processes()
+
+
+def test_a_dead_process_is_named_and_replaced_and_the_render_goes_on(tmp_path: Path) -> None:
+    """given a render under way / when processes are killed / then it ends as if nothing was."""
+    (tmp_path / "story.txt").write_text(TEXT)
+    place = Place(tmp_path, delay_s=0.2)
+    with farm_up(place) as farm:
+        quiet = place.voxfarm("render", "story.txt", "--out", "quiet.wav", "--format", "wav")
+        assert quiet.returncode == 0, quiet.stderr
+        render = place.start("render", "story.txt", "--out", "shaken.wav", "--format", "wav")
+        wait_until(lambda: any(job["state"] == "rendering" for job in place.jobs()))
+        for words in (("api",), ("worker.scheduler",), ("worker.node",)):
+            place.process("-m", *words).kill()
+        place.process(*_valkey(place)).kill()
+        _, said = render.communicate(timeout=120)
+        assert render.returncode == 0, said
+        shaken = (tmp_path / "shaken.wav").read_bytes()
+        assert shaken == (tmp_path / "quiet.wav").read_bytes()
+        farm.send_signal(signal.SIGTERM)
+        _, told = farm.communicate(timeout=20)
+        for name in ("api", "scheduler", "node-0", "valkey"):
+            assert f"{name} died (killed by SIGKILL)" in told
+            assert f"{name} is started again" in told
+
+
+def _valkey(place: Place) -> tuple[str, ...]:
+    """Some word of the server's command line that no other process has."""
+    for process in place.processes():
+        if "valkey" in Path(process.cmdline()[0]).name:
+            return (process.cmdline()[0],)
+    raise AssertionError("no valkey runs")
+
+
+def test_children_die_with_a_killed_supervisor_and_the_next_one_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "story.txt").write_text(TEXT)
+    place = Place(tmp_path, delay_s=0.2)
+    with farm_up(place) as farm:
+        render = place.start("render", "story.txt", "--format", "wav")
+        wait_until(lambda: any(job["state"] == "rendering" for job in place.jobs()))
+        farm.kill()
+        farm.wait()
+        wait_until(lambda: {p.pid for p in place.processes()} <= {render.pid}, within_s=10)
+        with farm_up(place):
+            _, said = render.communicate(timeout=120)
+            assert render.returncode == 0, said
+            assert seconds_of(tmp_path / "story.wav") > 0
+
+
+def test_a_render_brings_its_own_farm_and_takes_it_away(place: Place) -> None:
+    done = place.voxfarm("render", "-", "--out", "x.wav", "--format", "wav", stdin=TEXT)
+    assert done.returncode == 0, done.stderr
+    assert seconds_of(place.folder / "x.wav") > 0
+    assert place.data.running() is None
+    assert not place.processes()
+
+
+def test_two_renders_share_one_farm_that_stays_for_the_longer(tmp_path: Path) -> None:
+    (tmp_path / "story.txt").write_text(TEXT)
+    place = Place(tmp_path, delay_s=0.1)
+    long = place.start("render", "story.txt", "--out", "long.wav", "--format", "wav")
+    wait_until(place.data.running, within_s=READY_S)
+    short = place.voxfarm("render", "-", "--out", "short.wav", "--format", "wav", stdin="One. Two.")
+    assert short.returncode == 0, short.stderr
+    assert len([p for p in place.processes() if "--until-unused" in p.cmdline()]) == 1
+    _, said = long.communicate(timeout=120)
+    assert long.returncode == 0, said
+    wait_until(lambda: not place.processes(), within_s=15)
+
+
+def test_a_killed_embedded_farm_is_replaced_and_the_job_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "story.txt").write_text(TEXT)
+    place = Place(tmp_path, delay_s=0.1)
+    render = place.start("render", "story.txt", "--format", "wav")
+    wait_until(place.data.running, within_s=READY_S)
+    wait_until(lambda: any(job["state"] == "rendering" for job in place.jobs()))
+    place.process("up", "--until-unused").kill()
+    _, said = render.communicate(timeout=120)
+    assert render.returncode == 0, said
+    assert seconds_of(tmp_path / "story.wav") > 0
+    wait_until(lambda: not place.processes(), within_s=15)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_or_killed_render_leaves_no_farm_behind(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    (tmp_path / "story.txt").write_text(TEXT)
+    place = Place(tmp_path, delay_s=0.5)
+    render = place.start("render", "story.txt", "--format", "wav")
+    wait_until(place.data.running, within_s=READY_S)
+    wait_until(lambda: any(job["state"] == "rendering" for job in place.jobs()))
+    render.send_signal(number)
+    _, said = render.communicate(timeout=30)
+    if number == signal.SIGINT:
+        assert render.returncode == 130
+        assert "is cancelled" in said
+    wait_until(lambda: not place.processes(), within_s=15)
+    assert [path.name for path in tmp_path.iterdir() if path.suffix in {".wav", ".part"}] == []
+
+
+def test_folders_named_like_our_packages_are_not_imported(place: Place) -> None:
+    for name in ("api", "worker", "shared", "cli"):
+        (place.folder / name).mkdir()
+        (place.folder / name / "__init__.py").write_text("raise SystemExit('imported a stranger')")
+    done = place.voxfarm("render", "-", "--out", "x.wav", "--format", "wav", stdin="One.")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_taken_port_is_said_so(place: Place) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        done = place.voxfarm("up", "--port", str(taken.getsockname()[1]))
+    assert done.returncode == 2
+    assert "is taken by another program" in done.stderr
+
+
+def test_a_farm_whose_engine_cannot_load_stops_and_says_why(tmp_path: Path) -> None:
+    place = Place(tmp_path, extra={"VOXFARM_ENGINES": '["no-such-engine"]'})
+    done = place.voxfarm("up", "--port", "0")
+    assert done.returncode == 1
+    assert "node-0 died 5 times" in done.stderr
+    assert "no-such-engine" in done.stderr
+    wait_until(lambda: not place.processes(), within_s=10)
+
+
+def test_the_doctor_finds_this_machine_well_and_loads_the_engine_offline(place: Place) -> None:
+    done = place.voxfarm("doctor", "--json")
+    told = json.loads(done.stdout)
+    wrong = [check for check in told["checks"] if not check["ok"] and check["name"] != "api port"]
+    assert wrong == []
+    assert "engine tone" in [check["name"] for check in told["checks"]]
+
+
+def test_the_doctor_names_what_is_missing_and_what_mends_it(place: Place) -> None:
+    done = place.voxfarm("doctor", "--engine", "no-such-engine")
+    assert done.returncode == 1
+    assert "MISSING engine no-such-engine" in done.stdout
+    assert "mend: " in done.stdout

@@ -1,0 +1,1 @@
+"""Which waiting utterances an engine takes next. Pure: data and a clock in, a decision out."""

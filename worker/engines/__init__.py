@@ -1,0 +1,1 @@
+"""Speech engines, one module each: listed by entry points, loaded only inside an engine host."""

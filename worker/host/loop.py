@@ -1,0 +1,155 @@
+"""The engine loop: policy, admit, step, emit; and what happens when the engine fails.
+
+Knows no socket: events come from an inbox, answers go through the desk. An exception in a batch is
+narrowed down by running its halves by themselves; one that remains is the utterance's own fault,
+provided that the engine still says the canary. If it does not, the engine is broken and the host
+ends, so that nobody's text is blamed for a lost device.
+"""
+
+import logging
+import queue
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from worker.batching.policy import Policy
+from worker.engines.base import Chunk, Engine, Utterance
+from worker.host.canary import BrokenEngineError, speak_canary
+from worker.host.desk import Desk
+from worker.host.events import Drop, Event, Gone, Say, Stop
+from worker.host.protocol import Vitals
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class HostLoop:
+    """Runs one engine until a Stop arrives. Single-threaded, but for `vitals`."""
+
+    engine: Engine
+    policy: Policy
+    desk: Desk
+    inbox: queue.SimpleQueue[Event]
+    clock: Callable[[], float] = time.monotonic
+    _apart: deque[list[str]] = field(default_factory=deque)  # groups to be run by themselves
+    _stopping: bool = False
+    _steps: int = 0
+    _finished: int = 0
+    _step_began_s: float | None = None
+
+    def vitals(self) -> Vitals:
+        """What has been done so far; may be called from any thread."""
+        began_s = self._step_began_s
+        busy_s = 0.0 if began_s is None else self.clock() - began_s
+        return Vitals(steps=self._steps, utterances=self._finished, busy_s=busy_s)
+
+    def run(self) -> None:
+        """Serve until a Stop has arrived and nothing is on the device any more.
+
+        Raises BrokenEngineError when only a new process can help.
+        """
+        while True:
+            self._take_in()
+            if self._stopping:
+                self.desk.turn_away("the host is stopping")
+                if not self.desk.held_ids:
+                    return
+            wait_s = self._admit()
+            if self.desk.held_ids:
+                self._step()
+            elif not self._apart and not self._stopping:
+                self._await(wait_s)
+
+    def _take_in(self) -> None:
+        while not self.inbox.empty():
+            self._apply(self.inbox.get())
+
+    def _await(self, timeout_s: float | None) -> None:
+        try:
+            self._apply(self.inbox.get(timeout=timeout_s))
+        except queue.Empty:
+            return
+
+    def _apply(self, event: Event) -> None:
+        match event:
+            case Say():
+                self.desk.accept(event)
+            case Drop(connection, link_id):
+                self._drop(self.desk.withdraw(connection, link_id))
+            case Gone(connection):
+                self._drop(self.desk.withdraw(connection))
+            case Stop():
+                self._stopping = True
+
+    def _admit(self) -> float | None:
+        """Begin what may begin now; returns after how long to ask again, if that helps."""
+        if self._apart:
+            if not self.desk.held_ids:
+                self._begin(self._apart.popleft())
+            return None
+        decision = self.policy.decide(
+            self.desk.waiting(),
+            self.desk.held(),
+            may_arrive=self.desk.may_arrive,
+            now_s=self.clock(),
+        )
+        self._begin(decision.admit)
+        return decision.wait_s
+
+    def _begin(self, ids: Sequence[str]) -> None:
+        utterances = self.desk.begin(ids)
+        if utterances:
+            self._attempt(lambda: self._admit_all(utterances))
+
+    def _admit_all(self, utterances: Sequence[Utterance]) -> Sequence[Chunk]:
+        self.engine.admit(utterances)
+        return ()
+
+    def _step(self) -> None:
+        self._step_began_s = self.clock()
+        chunks = self._attempt(self.engine.step)
+        self._step_began_s = None
+        self._steps += 1
+        for chunk in chunks:
+            over = self.desk.deliver(chunk)
+            self._finished += over
+        self.desk.tell_progress()
+
+    def _attempt(self, act: Callable[[], Sequence[Chunk]]) -> Sequence[Chunk]:
+        try:
+            return act()
+        except Exception as error:  # noqa: BLE001 - an engine may raise whatever it likes
+            self._recover(error)
+            return ()
+
+    def _recover(self, error: Exception) -> None:
+        ids = self.desk.held_ids
+        log.warning("a batch of %d failed: %s", len(ids), _where(error))
+        self._drop(ids)
+        half = len(ids) // 2
+        if half == 0:
+            speak_canary(self.engine)
+            self.desk.fail(ids[0], f"the engine failed on this text: {type(error).__name__}")
+            return
+        if isinstance(error, MemoryError):
+            self.policy = replace(self.policy, slots=min(self.policy.slots, half))
+            log.warning("out of memory: from now on at most %d at once", self.policy.slots)
+        self.desk.put_back(ids)
+        self._apart.extendleft([ids[half:], ids[:half]])
+
+    def _drop(self, ids: Sequence[str]) -> None:
+        if not ids:
+            return
+        try:
+            self.engine.drop(ids)
+        except Exception as error:
+            raise BrokenEngineError(f"the engine cannot drop: {_where(error)}") from error
+
+
+def _where(error: Exception) -> str:
+    """What was raised and in which line, without its message: that might quote a text."""
+    frames = traceback.extract_tb(error.__traceback__)
+    line = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}{line}"

@@ -1,0 +1,41 @@
+"""Starts an engine host as a child of this process. Knows nothing of what it will say."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from shared.settings import TierSettings
+from shared.tiers import Tier
+from worker.host.address import check_path
+
+
+def spawn_host(
+    engine: str,
+    socket_path: Path,
+    *,
+    options: Mapping[str, object] | None = None,
+    tiers: Mapping[Tier, TierSettings] | None = None,
+) -> subprocess.Popen[bytes]:
+    """Start a host; it is ready when `HostLink.wait_ready` returns, and dies with this process.
+
+    Call it from a thread that lives as long as the process: on Linux the host dies with the thread
+    that started it. The host's log goes to this process's stderr. It has a process group of its
+    own, so that Ctrl-C in a terminal reaches it through its parent only. Raises SetupError for a
+    socket path that is too long.
+    """
+    check_path(socket_path)
+    limits = {
+        t.value: s.model_dump(include={"max_batch", "max_wait_s"}) for t, s in (tiers or {}).items()
+    }
+    command = [
+        *(sys.executable, "-m", "worker.host"),
+        *("--engine", engine),
+        *("--socket", os.fspath(socket_path)),
+        *("--options", json.dumps(dict(options or {}))),
+        *("--tiers", json.dumps(limits)),
+        *("--parent", str(os.getpid())),
+    ]
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, process_group=0)
