@@ -21,6 +21,12 @@ from shared.tiers import Tier
 log = logging.getLogger(__name__)
 
 
+def prepare(farm: Farm) -> None:
+    """What must be true before any work: a fit Redis and a bucket. Raises SetupError."""
+    farm.broker.check_setup()
+    farm.store.ensure_bucket()
+
+
 def tick(farm: Farm) -> None:
     """One round of the backstop. Raises TransientError when a store is away."""
     taken = farm.database.transact(segments.take_back_expired)
@@ -54,9 +60,12 @@ def sweep(farm: Farm) -> None:
 def run(settings: Settings, stop: threading.Event, *, sweep_every_s: float = 60.0) -> None:
     """Tick every `scheduler_period_s` until told to stop; outages are waited out."""
     with farm_of(settings) as farm:
-        next_sweep = 0.0
+        prepared, next_sweep = False, 0.0
         while not stop.is_set():
             try:
+                if not prepared:
+                    prepare(farm)
+                    prepared = True
                 tick(farm)
                 if time.monotonic() >= next_sweep:
                     sweep(farm)

@@ -115,6 +115,7 @@ class SeaweedServer:
             f"-master.port={p['master']}",
             f"-master.port.grpc={p['master_grpc']}",
             f"-volume.port={p['volume']}",
+            "-volume.preStopSeconds=0",  # nobody is to be told: it is the only one
             f"-volume.port.grpc={p['volume_grpc']}",
             f"-filer.port={p['filer']}",
             f"-filer.port.grpc={p['filer_grpc']}",

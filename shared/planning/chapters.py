@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from shared.planning.headings import LONGEST_LINE, Heading, heading_of, is_title
+from shared.planning.headings import LONGEST_LINE, Heading, goes_on, heading_of, is_title
 from shared.planning.lines import VISIBLE, paragraphs
 from shared.planning.manuscript import CLOSERS, Manuscript, read
 from shared.planning.pieces import Part
@@ -100,13 +100,13 @@ def _heading_at(manuscript: Manuscript, start: int, end: int, after: int) -> _Fo
     if first_end >= end:
         return _Found(start, after, heading, line)
     rest = manuscript.text[first_end + 1 : min(end, first_end + 1 + _LONGEST_TITLE)]
-    second = " ".join(rest.partition("\n")[0].split())
-    if heading_of(second):
+    further = [" ".join(one.split()) for one in rest.split("\n")]
+    if heading_of(further[0]):
         return None  # a list of headings
-    whole = manuscript.spoken(begin, min(end, begin + _LONGEST_TITLE))
-    wraps = is_title(whole) and (whole.isupper() or not line.isupper())
-    if end - begin <= _LONGEST_TITLE and rest.count("\n") < _TITLE_LINES - 1 and wraps:
-        return _Found(start, after, heading, whole)
+    short = end - first_end <= _LONGEST_TITLE and len(further) < _TITLE_LINES
+    if short and goes_on(heading, " ".join(further)):
+        title = manuscript.spoken(begin, end) if heading.title else " ".join((line, *further))
+        return _Found(start, after, heading, title)
     return _Found(start, first_end + 1, heading, line)
 
 
@@ -121,7 +121,8 @@ def _opened(manuscript: Manuscript, found: list[_Found]) -> Iterator[tuple[int, 
         size = end - one.body
         body = manuscript.text[one.body : min(end, one.body + 2 * _LEAST_BODY)].strip()
         has_body = len(body) >= _LEAST_BODY or bool(_SENTENCE_END.search(body))
-        if not has_body or (again and (size < _SMALL_BODY or bare)):
+        listed = any(other.heading.rank == one.heading.rank for other in bare)
+        if not has_body or (again and (listed or size < _SMALL_BODY)):
             bare.append(one)
             continue
         opens = [one]

@@ -21,6 +21,7 @@ from shared.segments import SegmentKind
 # Over `shape`: foreign letters with what lies between them, or symbols with the space between.
 _SKIP = re.compile(r"u++(?:[ \nmdo]+u+)*+[md]*|s(?:[ \nmd]*s)*+[md]*")
 _WORD = re.compile(r"[wh]")
+_MARKS = re.compile(r"[md]+")
 _END_MARK = re.compile(r"\s*([.!?。！？]+)")
 _NAMED_SYMBOLS = 3  # at most so many symbols of a run are named
 
@@ -104,7 +105,8 @@ def _fitted(
             if waiting:
                 yield waiting
                 waiting = None
-            text = manuscript.spoken(begin, stop)
+            marks = _MARKS.match(manuscript.shape, begin, stop)  # of a letter said before
+            text = manuscript.spoken(marks.end() if marks else begin, stop)
             waiting = Chunk(start, stop, SegmentKind.SPEECH, text, kind, whole=start == begin)
             start = stop
         elif waiting:

@@ -21,7 +21,7 @@ _PLACES = (
     ),
     (re.compile(rf"(,{_AFTER})\s+|([，、]+{_AFTER})\s*"), Break.CLAUSE),
     (
-        re.compile(rf"(\S)\s+|([{UNSPACED}])(?=[^\W{UNSPACED}])|([^\W{UNSPACED}])(?=[{UNSPACED}])"),
+        re.compile(rf"(\S)\s+|([{UNSPACED}])(?=\w)(?![ー々ゝゞヽヾ])|(\w)(?=[{UNSPACED}])"),
         Break.WORD,
     ),
 )
@@ -34,9 +34,9 @@ def cut(manuscript: Manuscript, start: int, end: int, limit: int) -> Iterator[tu
     """Offsets that divide a range so that no piece says more than `limit` characters.
 
     Pieces come out about equally long, so that no tail of two characters is left: with n pieces
-    needed, each cut lies between half and one and a half times an n-th. Clause marks are preferred,
-    then gaps between words, then a place inside a word, and only where one character with all its
-    combining marks is longer than the limit, a place among those marks.
+    needed, each cut lies between half and one and a half times an n-th, at a clause mark or else
+    between words. Only where that would part a word the whole length allowed is looked at; only a
+    word longer than the limit is parted, and only a letter longer than that with all its marks.
     """
     widths = _widths(manuscript, start, end)
     total = widths[-1]
@@ -44,12 +44,17 @@ def cut(manuscript: Manuscript, start: int, end: int, limit: int) -> Iterator[tu
     while (left := total - widths[begin]) > limit:
         ideal = left / ceil(left / limit)
         base = widths[begin]
-        low = bisect_left(widths, base + ceil(ideal / 2))
-        high = bisect_right(widths, base + int(min(limit, left - ideal / 2))) - 1
-        target = bisect_left(widths, base + ceil(ideal))
-        at, kind = _best(manuscript, start + low, start + high, start + target)
-        yield at, kind
-        begin = at - start
+        target = start + bisect_left(widths, base + ceil(ideal))
+        for least, most in ((ceil(ideal / 2), int(min(limit, left - ideal / 2))), (1, limit)):
+            low = start + bisect_left(widths, base + least)
+            high = start + bisect_right(widths, base + most) - 1
+            best = _best(manuscript, low, high, target)
+            if best:
+                break
+        else:
+            best = _inside_word(manuscript, low, high, target), Break.WORD
+        yield best
+        begin = best[0] - start
 
 
 def _widths(manuscript: Manuscript, start: int, end: int) -> Sequence[int]:
@@ -65,22 +70,26 @@ def _widths(manuscript: Manuscript, start: int, end: int) -> Sequence[int]:
     return [0, *accumulate(counts)]
 
 
-def _best(manuscript: Manuscript, low: int, high: int, target: int) -> tuple[int, Break]:
+def _best(manuscript: Manuscript, low: int, high: int, target: int) -> tuple[int, Break] | None:
     """The cut nearest to `target` at the best kind of place in `[low, high]`."""
-    text = manuscript.text
     for pattern, kind in _PLACES:
         found = [
             match.end()
-            for match in pattern.finditer(text, low - 1, high + 1)
+            for match in pattern.finditer(manuscript.text, low - 1, high + 1)
             if low <= match.end(match.lastindex or 0) <= high
         ]
         if found:
             return min(found, key=lambda at: abs(at - target)), kind
+    return None
+
+
+def _inside_word(manuscript: Manuscript, low: int, high: int, target: int) -> int:
+    """The place nearest to `target` that does not part a letter from its marks, or else `high`."""
     for distance in range(max(target - low, high - target) + 1):
         for at in (target - distance, target + distance):
             if low <= at <= high and _is_between_characters(manuscript, at):
-                return at, Break.WORD
-    return high, Break.WORD
+                return at
+    return high
 
 
 def _is_between_characters(manuscript: Manuscript, at: int) -> bool:

@@ -39,6 +39,7 @@ _CHINESE_NAMED = re.compile(
 _CHINESE_RANK = {"卷": 1, "集": 1, "部": 2, "篇": 2}
 _CHAPTER_RANK = 3
 _CHINESE_STOP = re.compile(r"[，。！？；…,!?;]")
+_SENTENCE_END = re.compile(r"[.!?。！？][\"'”’」』]*$")
 _LONG_WORD = re.compile(r"[^\W\d_]{4,}")
 
 
@@ -83,6 +84,15 @@ def is_title(line: str) -> bool:
     small = sum(word[0].islower() for word in words)
     starts_well = next(one for one in line if one.isalnum()).islower() is False
     return starts_well and not line.endswith((".", ",", ";", ":", "-")) and small * 3 <= len(words)
+
+
+def goes_on(heading: Heading, rest: str) -> bool:
+    """Whether `rest`, the further lines of a heading's paragraph, still belong to its title."""
+    if not heading.title:
+        return is_title(rest)
+    if len(rest) > LONGEST_LINE or (heading.title.isupper() and not rest.isupper()):
+        return False
+    return rest.isupper() or not _SENTENCE_END.search(rest)
 
 
 def _may_follow(gap: str, title: str) -> bool:

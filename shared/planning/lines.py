@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from shared.jobs import NewlineMode
-from shared.planning.headings import LONGEST_LINE, heading_of
+from shared.planning.headings import LONGEST_LINE, goes_on, heading_of
 from shared.planning.manuscript import CLOSERS, Manuscript
 from shared.planning.pieces import Break
 
@@ -81,11 +81,7 @@ def _breaks_of_prose(
     """The few line ends of hard-wrapped prose that are meant: heading, list, verse, indentation."""
     text = manuscript.text
     starts = [start, *newlines]
-    headings = 0
-    for before, at in pairwise(starts):
-        if at - before > LONGEST_LINE or not heading_of(manuscript.spoken(before, at)):
-            break
-        headings += 1
+    headings = _headings(manuscript, starts, end)
     breaks = [(at, Break.PARAGRAPH) for at in newlines[:headings]]
     starts = starts[headings:]
     indents = [_indent(text, at) for at in starts]
@@ -100,6 +96,18 @@ def _breaks_of_prose(
         ):
             breaks.append((at, Break.PARAGRAPH))
     return breaks
+
+
+def _headings(manuscript: Manuscript, starts: list[int], end: int) -> int:
+    """How many lines at the head of a paragraph are headings, each to stand alone."""
+    for count, (start, stop) in enumerate(pairwise(starts)):
+        heading = heading_of(manuscript.spoken(start, min(stop, start + 2 * LONGEST_LINE)))
+        if not heading:
+            return count
+        rest = manuscript.spoken(stop, min(end, stop + 2 * LONGEST_LINE))
+        if heading.title and goes_on(heading, rest) and not heading_of(rest):
+            return count
+    return len(starts) - 1
 
 
 def _indent(text: str, at: int) -> int:

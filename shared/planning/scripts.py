@@ -107,4 +107,4 @@ def script_of(character: str) -> str:
     for plain in unicodedata.normalize("NFKC", character):
         if plain != character and plain.isalnum():
             return script_of(plain)
-    return _BY_FIRST_WORD.get(first_word) or first_word.title() or COMMON
+    return _BY_FIRST_WORD.get(first_word) or first_word.title() or "Unknown"

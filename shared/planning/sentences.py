@@ -65,9 +65,17 @@ def sentence_ends(manuscript: Manuscript, start: int, end: int, language: str) -
 
 def inner_ends(manuscript: Manuscript, start: int, end: int) -> Iterator[int]:
     """Sentence ends inside what the library keeps together, such as a speech within quotes."""
-    for match in _INNER_END.finditer(manuscript.plain, start, end):
-        if match.end() < end and _is_end(manuscript.plain, start, match.end()):
-            yield match.end()
+    plain = manuscript.plain
+    begin = start
+    for match in _INNER_END.finditer(plain, start, end):
+        stop = match.end()
+        if (
+            stop < end
+            and _is_end(plain, begin, stop)
+            and _CONTENT.search(manuscript.shape, begin, stop)
+        ):
+            yield stop
+            begin = stop
 
 
 def _candidates(manuscript: Manuscript, start: int, end: int, language: str) -> Iterator[int]:

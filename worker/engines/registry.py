@@ -26,7 +26,7 @@ def build(name: str, options: Mapping[str, object]) -> Engine:
     Raises NotFoundError for an unknown name, UsageError for options the engine does not take and
     SetupError, with the command that mends it, when something the engine needs is not installed.
     """
-    factory = _load(_find(name))
+    factory = load(_find(name))
     try:
         bound = inspect.signature(factory).bind(**options)
     except TypeError as error:
@@ -49,7 +49,8 @@ def _find(name: str) -> EntryPoint:
     )
 
 
-def _load(point: EntryPoint) -> Callable[..., Engine]:
+def load(point: EntryPoint) -> Callable[..., Engine]:
+    """Import an engine's factory; SetupError when something it needs is not installed."""
     try:
         factory: Callable[..., Engine] = point.load()
     except ModuleNotFoundError as error:

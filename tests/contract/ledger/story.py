@@ -82,7 +82,11 @@ def planned_job(database: Database, *, parts: int = 1, per_part: int = 3) -> str
 
 
 def feed(database: Database, limit: int = 100) -> list[SynthMessage]:
-    return database.transact(lambda conn: segments.feed(conn, Tier.STANDARD, limit))
+    def mark(conn: Connection) -> list[SynthMessage]:
+        database.lock_tier(conn, Tier.STANDARD)
+        return segments.feed(conn, Tier.STANDARD, limit)
+
+    return database.transact(mark)
 
 
 def claim(database: Database, message: SynthMessage, lease_s: float = LEASE_S) -> Claim | None:

