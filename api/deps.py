@@ -32,7 +32,7 @@ class Deps:
     readiness: Readiness
     waker: Waker
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
-    submits: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(4))
+    submits: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(2))
     watches: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(4))
 
     def read(self, work: Callable[[Connection], T]) -> T:

@@ -25,6 +25,7 @@ from api.waking import Waker
 from shared.errors import SetupError, TransientError
 from shared.farm import Farm
 from shared.ledger import migrate, nodes
+from shared.ledger.clock import read_clock
 
 
 def create_app(farm: Farm) -> FastAPI:
@@ -49,7 +50,7 @@ def create_app(farm: Farm) -> FastAPI:
         Middleware(LastResort),
         Middleware(BodyLimit, max_bytes=settings.max_body_bytes),
     ]
-    if is_loopback(settings.api_host):
+    if is_loopback(settings.api_host) and not settings.allow_unauthenticated:
         layers.insert(2, Middleware(HostGuard))
     app = FastAPI(
         title="Voxfarm",
@@ -61,6 +62,7 @@ def create_app(farm: Farm) -> FastAPI:
         docs_url=None,  # these pages load scripts from elsewhere
         redoc_url=None,
         redirect_slashes=False,
+        generate_unique_id_function=lambda route: route.name,
     )
     app.state.deps = Deps(
         farm=farm,
@@ -78,6 +80,7 @@ def create_app(farm: Farm) -> FastAPI:
 
 def _readiness(farm: Farm) -> Readiness:
     def ledger() -> str:
+        farm.database.read(read_clock, patience_s=0)  # else the next line waits for long
         if not migrate.is_current(farm.database):
             raise SetupError("the schema is not at this version's revision")
         return farm.database.dialect

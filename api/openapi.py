@@ -38,5 +38,17 @@ def describe(app: FastAPI) -> dict[str, Any]:
             schema = model.model_json_schema(ref_template=_REF)
             schemas.update(schema.pop("$defs", {}))
             schemas[model.__name__] = schema
+        _forget_validation_errors(document)
         app.openapi_schema = document
     return app.openapi_schema
+
+
+def _forget_validation_errors(document: dict[str, Any]) -> None:
+    """Drop the form of refusal that FastAPI announces by itself: ours are problems."""
+    for methods in document["paths"].values():
+        for operation in methods.values():
+            refusal = operation["responses"].get("422", {}).get("content", {})
+            if "application/json" in refusal:
+                del operation["responses"]["422"]
+    for name in ("HTTPValidationError", "ValidationError"):
+        document["components"]["schemas"].pop(name, None)

@@ -86,6 +86,18 @@ class Problem(BaseModel):
     code: str = Field(description="stable word for programs")
 
 
+def members(status: int, code: str, detail: str, **fields: object) -> dict[str, object]:
+    """The members of a problem; `type` and `title` follow from the code."""
+    return {
+        "type": f"urn:voxfarm:problem:{code}",
+        "title": code.replace("-", " ").capitalize(),
+        "status": status,
+        "detail": detail,
+        "code": code,
+        **fields,
+    }
+
+
 def problem(
     status: int,
     code: str,
@@ -96,15 +108,12 @@ def problem(
 ) -> JSONResponse:
     """A problem response; `fields` become further members."""
     extra = {name: value for name, value in (fields or {}).items() if name not in _RESERVED}
-    body = {
-        "type": f"urn:voxfarm:problem:{code}",
-        "title": code.replace("-", " ").capitalize(),
-        "status": status,
-        "detail": detail,
-        "code": code,
-        **extra,
-    }
-    return JSONResponse(body, status_code=status, headers=headers, media_type=MEDIA_TYPE)
+    return JSONResponse(
+        members(status, code, detail, **extra),
+        status_code=status,
+        headers=headers,
+        media_type=MEDIA_TYPE,
+    )
 
 
 def usage_problem(error: UsageError) -> JSONResponse:

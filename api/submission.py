@@ -39,6 +39,15 @@ EXAMPLE: dict[str, JsonValue] = {
     "title": "An opening",
     "metadata": {"order": "4711"},
 }
+BOOK_EXAMPLE: dict[str, JsonValue] = {
+    "chapters": [
+        {"title": "One", "text": "It began with a knock at the door."},
+        {"title": "Two", "text": "Nobody had expected the answer."},
+    ],
+    "tier": "bulk",
+    "format": "flac",
+    "pauses": {"paragraph_s": 1.0},
+}
 
 
 def _no_controls(text: str) -> str:

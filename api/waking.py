@@ -13,7 +13,7 @@ from shared.errors import VoxfarmError
 
 log = logging.getLogger(__name__)
 MOST_WAITING = 1_000
-STOP_S = 2.0
+STOP_S = 1.0
 
 
 class Waker:
@@ -36,13 +36,13 @@ class Waker:
         except queue.Full:
             log.info("left to the scheduler: %d steps wait already", MOST_WAITING)
 
-    def stop(self) -> None:
+    def stop(self, within_s: float = STOP_S) -> None:
         """Send what waits, if that goes quickly, and end."""
         try:
-            self._waiting.put(None, timeout=STOP_S)
+            self._waiting.put(None, timeout=within_s)
         except queue.Full:
             return
-        self._thread.join(STOP_S)
+        self._thread.join(within_s)
 
     def _run(self) -> None:
         while True:

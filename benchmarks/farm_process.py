@@ -1,5 +1,6 @@
 """A whole `voxfarm up` as a child process, watched: CPU seconds and peak memory by process kind."""
 
+import json
 import os
 import signal
 import subprocess
@@ -133,8 +134,6 @@ def start_up(
 
 def wait_ready(process: subprocess.Popen[bytes], data_dir: Path) -> str:
     """The API's URL, once it answers that everything is ready."""
-    import json
-
     deadline = time.monotonic() + READY_TIMEOUT_S
     while time.monotonic() < deadline:
         if process.poll() is not None:

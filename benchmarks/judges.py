@@ -85,7 +85,7 @@ def hold_against(sentences: Sequence[str], heard: str) -> Hearing:
 
 def dnsmos(path: Path, *, excerpt_s: float = 10.0, excerpts: int = 6) -> float:
     """Mean predicted overall opinion score (DNSMOS P.835) of excerpts spread over a file."""
-    from speechmos import dnsmos as judge
+    from speechmos import dnsmos as judge  # noqa: PLC0415 - extra `quality` only
 
     samples, rate_hz = soundfile.read(path, dtype="float32")
     samples = soxr.resample(samples, rate_hz, ASR_RATE_HZ)

@@ -12,6 +12,9 @@ from pathlib import Path
 
 from cli.data_folder import DataFolder
 from cli.ports import port_is_free
+from cli.servers.seaweed import weed_binary
+from cli.servers.valkey import valkey_binary
+from shared.errors import SetupError
 from shared.settings import Settings
 
 PYTHON = (3, 11)
@@ -38,7 +41,7 @@ def all_checks(settings: Settings) -> Iterator[Check]:
     """Yield every finding, the quick ones first."""
     yield python_version()
     yield from packages()
-    # SERVERS
+    yield from server_binaries()
     yield data_folder(settings.data_dir)
     yield disk(settings.data_dir)
     yield api_port(settings)
@@ -64,6 +67,23 @@ def packages() -> Iterator[Check]:
         detail = "; ".join(f"{name}: {why}" for name, why in wrong.items())
         mend = f"scripts/setup {extra}   (or: pip install 'voxfarm[{extra}]')"
         yield Check(f"packages {extra}", ok=False, detail=detail, mend=mend)
+
+
+def server_binaries() -> Iterator[Check]:
+    """Run each server's binary as far as its version."""
+    for name, find, argument in (
+        ("valkey", valkey_binary, "--version"),
+        ("seaweedfs", weed_binary, "version"),
+    ):
+        try:
+            done = subprocess.run(
+                [find(), argument], capture_output=True, text=True, timeout=20, check=True
+            )
+        except (SetupError, OSError, subprocess.SubprocessError) as error:
+            mend = "scripts/setup embedded   (or: pip install 'voxfarm[embedded]')"
+            yield Check(f"server {name}", ok=False, detail=str(error), mend=mend)
+        else:
+            yield Check(f"server {name}", ok=True, detail=done.stdout.strip()[:60])
 
 
 def data_folder(path: Path) -> Check:

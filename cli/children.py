@@ -76,7 +76,7 @@ class ProcessChild:
 
     def start(self) -> None:
         """Start it, also again after it has died."""
-        self._popen = spawn(self._argv, log_path=self.log, env=dict(self._environment()))
+        self._popen = spawn(self._argv, log_path=self.log, env=self._environment())
 
     def ended(self) -> str | None:
         """Say how it ended; None while it lives or was never started."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from pathlib import Path
 
 from cli.children import ProcessChild, ServerChild
 from cli.client import FarmClient
@@ -79,8 +80,7 @@ class LocalFarm:
         SetupError, FarmStoppedError: it cannot be; the message says why.
         """
         for name, server in (("valkey", self._valkey), ("seaweedfs", self._seaweed)):
-            log = self.folder.logs / f"{name}.log"
-            self.supervisor.add(ServerChild(name, server, log=log))
+            self.supervisor.add(ServerChild(name, server, log=self._server_log(name)))
             if self.should_stop():
                 return False
         self._place()
@@ -107,6 +107,13 @@ class LocalFarm:
         killed = self.supervisor.stop()
         if killed:
             self.say(f"had to be killed: {', '.join(killed)}")
+
+    def _server_log(self, name: str) -> Path:
+        """Show a server's log, which lies in its own folder, among those of all others."""
+        shown = self.folder.logs / f"{name}.log"
+        shown.unlink(missing_ok=True)
+        shown.symlink_to(Path("..", name, f"{name}.log"))
+        return shown
 
     def _addresses(self) -> tuple[str, str]:
         return self._valkey.url, self._seaweed.endpoint

@@ -9,11 +9,15 @@ from enum import IntEnum
 
 
 class Stage(IntEnum):
-    """Order of stopping: first what takes work in, then what does it, last what stores it."""
+    """Order of stopping: first what takes work in, then what does it, last what stores it.
 
-    FRONT = 0
-    WORK = 1
-    STORE = 2
+    A view holds nothing, so it is not asked but ended.
+    """
+
+    VIEW = 0
+    FRONT = 1
+    WORK = 2
+    STORE = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,5 +53,5 @@ def farm_processes(
     if flower_port is not None:
         flower = ("-A", "worker.app:app", "flower", "--address=127.0.0.1")
         options = (f"--port={flower_port}", "--max_tasks=10000")
-        table.append(module("celery", *flower, *options, stage=Stage.FRONT, called="flower"))
+        table.append(module("celery", *flower, *options, stage=Stage.VIEW, called="flower"))
     return tuple(table)

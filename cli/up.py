@@ -22,6 +22,7 @@ from shared.settings import Settings
 
 FLOWER_PORT = 5555
 _LOOK_S = 0.2
+_NOTICE_S = 0.5
 
 Port = Annotated[
     int | None,
@@ -99,7 +100,7 @@ def run_farm(settings: Settings, *, embedded: bool, as_json: bool) -> None:
             say=lambda line: console.print(
                 Text(f"{time.strftime('%H:%M:%S')} {line}"), soft_wrap=True
             ),
-            should_stop=lambda: stop.asked or unused(),
+            should_stop=lambda: stop.noticed() or unused(),
         )
         try:
             if farm.start():
@@ -108,22 +109,42 @@ def run_farm(settings: Settings, *, embedded: bool, as_json: bool) -> None:
                 while not farm.should_stop():
                     farm.tick()
                     time.sleep(_LOOK_S)
+        except _StopNowError:
+            pass
         finally:
             farm.stop()
 
 
+class _StopNowError(Exception):
+    """The loop was too deep in something, like a server's start, to notice a signal."""
+
+
 @dataclass(slots=True)
 class _Signals:
-    """Remembers that a signal asked for the end; the farm's loop looks at it."""
+    """Remembers that a signal asked for the end, and interrupts a loop that does not look."""
 
-    asked: bool = False
+    _asked: bool = False
+    _noticed: bool = False
 
     def __post_init__(self) -> None:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._ask)
+        signal.signal(signal.SIGALRM, self._insist)
+
+    def noticed(self) -> bool:
+        """Tell whether the end was asked for."""
+        self._noticed = self._asked
+        return self._asked
 
     def _ask(self, *_: object) -> None:
-        self.asked = True
+        if not self._asked:
+            self._asked = True
+            signal.setitimer(signal.ITIMER_REAL, _NOTICE_S)
+
+    def _insist(self, *_: object) -> None:
+        if not self._noticed:
+            self._noticed = True
+            raise _StopNowError
 
 
 def _never() -> bool:

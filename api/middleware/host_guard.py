@@ -1,8 +1,8 @@
 """Refuses requests that a web page could trick a browser into sending to a loopback API.
 
 A page on a name that re-resolves to 127.0.0.1 (DNS rebinding) is seen by its Host header; a form
-posted from another site by its Origin. Knows nothing of keys: once clients authenticate, both
-attacks fail by themselves, so this layer stands only where nobody does and the bind is loopback.
+posted from another site by its Origin. Knows nothing of keys: where clients authenticate, here or
+at a proxy in front, both attacks fail by themselves, so this layer stands only where nobody does.
 """
 
 from urllib.parse import urlsplit

@@ -11,6 +11,7 @@ from starlette.datastructures import Headers
 from api.auth import Tenant
 from api.deps import JobId, With
 from api.routes.answers import Responses, refusals
+from api.submission import BOOK_EXAMPLE, EXAMPLE
 from api.submitting import accept
 from api.views.job import JobPage, JobView
 from shared.errors import UsageError
@@ -23,7 +24,15 @@ router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 SUBMISSION: dict[str, Any] = {
     "requestBody": {
         "required": True,
-        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Submission"}}},
+        "content": {
+            "application/json": {
+                "schema": {"$ref": "#/components/schemas/Submission"},
+                "examples": {
+                    "text": {"summary": "One text", "value": EXAMPLE},
+                    "chapters": {"summary": "A book by chapters", "value": BOOK_EXAMPLE},
+                },
+            }
+        },
     }
 }
 CREATED: Responses = {
@@ -40,6 +49,7 @@ CREATED: Responses = {
 IdempotencyKey = Annotated[
     str | None,
     Header(
+        alias="Idempotency-Key",
         min_length=1,
         max_length=255,
         pattern=r"^[\x21-\x7e]+$",

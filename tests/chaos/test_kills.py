@@ -9,10 +9,10 @@ import io
 import os
 import random
 import signal
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import httpx
 import numpy as np
@@ -21,7 +21,11 @@ import pytest
 import soundfile
 
 from benchmarks.farm_process import Watched, kind_of, start_up, wait_ready
-from worker.engines.tone import decode, utterance_hash
+from worker.engines.tone import utterance_hash
+from worker.engines.tone_code import decode
+
+if TYPE_CHECKING:
+    import subprocess
 
 pytestmark = [pytest.mark.chaos, pytest.mark.xdist_group("chaos")]
 
@@ -51,9 +55,7 @@ class ChaosFarm:
 
     def start(self) -> None:
         environment = FARM_ENVIRONMENT | {"VOXFARM_CRASH_FILE": str(self.crash_file)}
-        self.process = start_up(
-            self.data_dir, ["--engine", "tone", "--nodes", "2"], environment
-        )
+        self.process = start_up(self.data_dir, ["--engine", "tone", "--nodes", "2"], environment)
         self.url = wait_ready(self.process, self.data_dir)
 
     def stop(self) -> None:
@@ -164,9 +166,7 @@ KINDS = (
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_killed_process_costs_neither_a_sentence_nor_a_sample(
-    farm: ChaosFarm, kind: str
-) -> None:
+def test_a_killed_process_costs_neither_a_sentence_nor_a_sample(farm: ChaosFarm, kind: str) -> None:
     job_id = farm.submit()
     fraction = random.Random(kind).uniform(0.05, 0.6)
     farm.wait_for_fraction(job_id, fraction)

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import httpx
 from fastapi import FastAPI
@@ -54,6 +55,12 @@ class RunningApi:
             }
 
         return self.farm.database.read(count)
+
+
+def without_servers(data_dir: Path, **changes: object) -> Settings:
+    """Settings of a farm on SQLite whose Redis and store are away: nobody listens on port 1."""
+    away = {"redis_url": "redis://127.0.0.1:1/0", "s3_endpoint": "127.0.0.1:1"}
+    return Settings.model_validate({"data_dir": data_dir, "database_url": "", **away, **changes})
 
 
 @contextlib.contextmanager

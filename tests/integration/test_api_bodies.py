@@ -8,8 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from shared.settings import Settings
-from tests.integration.running_api import RunningApi, running_api
+from tests.integration.running_api import RunningApi, running_api, without_servers
 from tests.unit.api.engines import engine_info
 
 LIMIT = 1_000_000
@@ -17,7 +16,7 @@ LIMIT = 1_000_000
 
 @pytest.fixture(scope="module")
 def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApi]:
-    settings = Settings(data_dir=tmp_path_factory.mktemp("farm"), max_body_bytes=LIMIT)
+    settings = without_servers(tmp_path_factory.mktemp("farm"), max_body_bytes=LIMIT)
     with running_api(settings) as api:
         api.publish(engine_info())
         yield api

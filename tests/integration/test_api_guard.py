@@ -1,6 +1,7 @@
 """What a web page could make a browser send to a loopback API, and what it gets."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
@@ -8,13 +9,13 @@ import pytest
 from api.auth import refuse_open_bind
 from shared.errors import SetupError
 from shared.settings import Settings
-from tests.integration.running_api import RunningApi, running_api
+from tests.integration.running_api import RunningApi, running_api, without_servers
 from tests.unit.api.engines import engine_info
 
 
 @pytest.fixture(scope="module")
 def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApi]:
-    with running_api(Settings(data_dir=tmp_path_factory.mktemp("farm"))) as api:
+    with running_api(without_servers(tmp_path_factory.mktemp("farm"))) as api:
         api.publish(engine_info())
         yield api
 
@@ -72,6 +73,11 @@ def test_no_answer_lets_a_foreign_page_read_it(api: RunningApi) -> None:
 def test_a_page_of_our_own_may_submit(api: RunningApi) -> None:
     own = {"Origin": api.url, "Sec-Fetch-Site": "same-origin"}
     assert api.client.post("/v1/jobs", json={"text": "a"}, headers=own).status_code == 201
+
+
+def test_behind_a_proxy_that_authenticates_any_name_is_served(tmp_path: Path) -> None:
+    with running_api(without_servers(tmp_path, allow_unauthenticated=True)) as api:
+        assert get(api, "farm.example").status_code == 200
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.7", "farm.example", ""])  # noqa: S104

@@ -1,22 +1,25 @@
 """Segments, files, voices and engines as clients see them."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
 import pytest
 from sqlalchemy import Connection
 
+from cli.servers.valkey import ValkeyServer
 from shared.ledger import tables as t
 from shared.settings import Settings
-from tests.integration.running_api import RunningApi, running_api
+from tests.integration.running_api import RunningApi, running_api, without_servers
 from tests.unit.api.engines import engine_info
 
 
 @pytest.fixture
-def api(tmp_path: Path) -> Iterator[RunningApi]:
-    settings = Settings(data_dir=tmp_path, s3_public_endpoint="files.example:9000", presign_s=600)
+def api(valkey: ValkeyServer, s3_settings: Settings, tmp_path: Path) -> Iterator[RunningApi]:
+    settings = s3_settings.model_copy(update={"data_dir": tmp_path, "redis_url": valkey.url})
     with running_api(settings) as api:
+        api.farm.store.ensure_bucket()
         api.publish(engine_info(), engine_info("tone", testing=True))
         yield api
 
@@ -50,7 +53,10 @@ def write_segments(api: RunningApi, job_id: str, count: int) -> None:
     api.farm.database.transact(write)
 
 
-def write_files(api: RunningApi, job_id: str) -> None:
+def write_files(api: RunningApi, job_id: str) -> str:
+    """Record a chapter's audio and a manifest; returns the audio's object key."""
+    key = f"t/default/jobs/{job_id}/out/1/chapter-1.mp3"
+
     def write(conn: Connection) -> None:
         conn.execute(
             t.part.insert().values(
@@ -71,7 +77,7 @@ def write_files(api: RunningApi, job_id: str) -> None:
             "name": "chapter-1.mp3",
             "format": "mp3",
             "content_type": "audio/mpeg",
-            "object_key": f"t/default/jobs/{job_id}/out/1/chapter-1.mp3",
+            "object_key": key,
             "size_bytes": 3_000_000_000,
             "samples": 88_200,
             "rate_hz": 44_100,
@@ -90,6 +96,7 @@ def write_files(api: RunningApi, job_id: str) -> None:
         conn.execute(t.deliverable.insert(), [shared | audio, shared | manifest])
 
     api.farm.database.transact(write)
+    return key
 
 
 def test_segments_are_paged_in_the_order_of_the_text(api: RunningApi) -> None:
@@ -126,18 +133,33 @@ def test_a_job_without_files_has_an_empty_list_of_them(api: RunningApi) -> None:
 
 def test_files_come_with_urls_that_need_no_credentials(api: RunningApi) -> None:
     job = api.submit().json()
-    write_files(api, job["id"])
+    key = write_files(api, job["id"])
+    api.farm.store.put(key, b"audio", content_type="application/octet-stream")
     audio, manifest = api.client.get(job["links"]["deliverables"]).json()["files"]
     assert (audio["name"], audio["kind"], audio["part"]) == ("chapter-1.mp3", "audio", 0)
     assert (audio["title"], audio["bytes"]) == ("Chapter I", 3_000_000_000)
     assert (audio["samples"], audio["sample_rate_hz"], audio["duration_s"]) == (88_200, 44_100, 2.0)
     assert audio["sha256"] == "ab" * 32
+    assert (manifest["kind"], manifest["part"], manifest["duration_s"]) == ("manifest", None, None)
+    fetched = httpx.get(audio["url"], trust_env=False)
+    assert fetched.content == b"audio"
+    assert fetched.headers["content-type"] == "audio/mpeg"
+    assert "chapter-1.mp3" in fetched.headers["content-disposition"]
+    assert httpx.get(audio["url"].replace("chapter-1", "other"), trust_env=False).status_code == 403
+
+
+def test_urls_name_the_stores_public_address_and_tell_when_they_end(tmp_path: Path) -> None:
+    settings = without_servers(tmp_path, s3_public_endpoint="files.example:9000", presign_s=600)
+    with running_api(settings) as api:
+        api.publish(engine_info())
+        job = api.submit().json()
+        write_files(api, job["id"])
+        audio = api.client.get(job["links"]["deliverables"]).json()["files"][0]
     url = httpx.URL(audio["url"])
     assert (url.host, url.port) == ("files.example", 9_000)
-    assert url.path.endswith("/chapter-1.mp3")
     assert url.params["X-Amz-Expires"] == "600"
-    assert "X-Amz-Signature" in url.params
-    assert (manifest["kind"], manifest["part"], manifest["duration_s"]) == ("manifest", None, None)
+    left_s = (datetime.fromisoformat(audio["url_expires_at"]) - datetime.now(UTC)).total_seconds()
+    assert 500 < left_s <= 600
 
 
 def test_voices_and_engines_are_listed_without_the_testing_ones(api: RunningApi) -> None:

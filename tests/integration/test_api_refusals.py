@@ -6,9 +6,11 @@ from pathlib import Path
 
 import httpx
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from shared.settings import Settings
-from tests.integration.running_api import RunningApi, running_api
+from api.submission import Submission
+from tests.integration.running_api import RunningApi, running_api, without_servers
 from tests.unit.api.engines import engine_info
 
 CANARY = "the canary sings at midnight"
@@ -18,13 +20,13 @@ JSON = {"Content-Type": "application/json"}
 @pytest.fixture(scope="module")
 def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApi]:
     """One server for the module: nothing that is sent here may change anything."""
-    settings = Settings(
-        data_dir=tmp_path_factory.mktemp("farm"),
+    limits = without_servers(
+        tmp_path_factory.mktemp("farm"),
         max_body_bytes=100_000,
         max_job_chars=20_000,
         max_parts=5,
     )
-    with running_api(settings) as api:
+    with running_api(limits) as api:
         api.publish(engine_info(), engine_info("tone", testing=True))
         yield api
 
@@ -139,6 +141,30 @@ def test_several_faults_are_told_together(api: RunningApi) -> None:
     ]
 
 
+MEMBERS = sorted(Submission.model_fields)
+odd_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=20)
+    | st.sampled_from(["heart", "mp3", "rush", "\ud800", "en"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.dictionaries(st.sampled_from([*MEMBERS, "colour"]), odd_values, min_size=1))
+def test_no_submission_however_odd_is_an_error_of_ours(
+    api: RunningApi, members: dict[str, object]
+) -> None:
+    # The voice is unknown, so that even what happens to be sound writes nothing.
+    body = json.dumps(members | {"voice": "nobody"}).encode("utf-8", "surrogatepass")
+    status, _code = as_problem(post(api, body))
+    assert 400 <= status < 500
+
+
 @pytest.mark.parametrize(
     "headers",
     [
@@ -171,8 +197,53 @@ def test_a_wrong_method_is_told_the_right_ones(api: RunningApi) -> None:
     assert set(answer.headers["allow"].replace(" ", "").split(",")) <= {"GET", "POST"}
 
 
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [
+        ("/v1/jobs?limit=0", "query.limit"),
+        ("/v1/jobs?limit=201", "query.limit"),
+        ("/v1/jobs?limit=ten", "query.limit"),
+        ("/v1/jobs?state=asleep", "query.state.0"),
+        ("/v1/jobs?tier=urgent", "query.tier"),
+        ("/v1/jobs?cursor=1;DROP", "query.cursor"),
+        ("/v1/jobs?created_from=yesterday", "query.created_from"),
+        ("/v1/jobs?created_from=2026-01-01T00:00:00", "query.created_from"),
+        ("/v1/jobs?colour=red", "query.colour"),
+        ("/v1/jobs/{id}/segments?cursor=-1", "query.cursor"),
+        ("/v1/jobs/{id}/segments?cursor=99999999999999999999", "query.cursor"),
+        ("/v1/jobs/{id}/segments?part=-1", "query.part"),
+    ],
+)
+def test_a_wrong_parameter_is_named(api: RunningApi, path: str, field: str) -> None:
+    answer = api.client.get(path.format(id="01KB9Z7Q4C4F6W8Y2N3M5P7R9T"))
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid-parameter")
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert [error["field"] for error in answer.json()["errors"]] == [field]
+
+
+@pytest.mark.parametrize(
+    "job_id",
+    [
+        "01KB9Z7Q4C4F6W8Y2N3M5P7R9T",
+        "01kb9z7q4c4f6w8y2n3m5p7r9t",
+        "nonsense",
+        "%00",
+        "..%2f..%2fetc",
+        "x" * 5_000,
+        "%F0%9F%98%80",
+    ],
+)
+@pytest.mark.parametrize("what", ["", "/events", "/segments", "/deliverables", "/cancel"])
+def test_a_job_that_is_not_there_is_not_found(api: RunningApi, job_id: str, what: str) -> None:
+    method = "POST" if what == "/cancel" else "GET"
+    answer = api.client.request(method, f"/v1/jobs/{job_id}{what}")
+    assert answer.status_code == 404
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["code"] in {"job-not-found", "not-found"}
+
+
 def test_a_farm_that_is_still_starting_asks_for_patience(tmp_path: Path) -> None:
-    with running_api(Settings(data_dir=tmp_path)) as api:
+    with running_api(without_servers(tmp_path)) as api:
         answer = api.submit()
         assert as_problem(answer) == (503, "not-ready")
         assert int(answer.headers["retry-after"]) > 0

@@ -65,8 +65,10 @@ class Place:
             check=False,
         )
 
-    def start(self, *argv: str) -> "subprocess.Popen[str]":
-        return subprocess.Popen(
+    @contextmanager
+    def started(self, *argv: str) -> Iterator["subprocess.Popen[str]"]:
+        """Run a command beside the test; it is ended with the block if it has not ended itself."""
+        process = subprocess.Popen(
             [*VOXFARM, *argv],
             cwd=self.folder,
             env=self.environment,
@@ -75,16 +77,26 @@ class Place:
             text=True,
             start_new_session=True,
         )
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=30)
 
     def processes(self) -> list[psutil.Process]:
-        """Every process that belongs to this farm: its data folder is in its environment."""
+        """List every process of this farm: by its data folder, in its environment or as its cwd.
+
+        (A server that writes its title overwrites its environment.)
+        """
         mark = str(self.data.path)
         found = list[psutil.Process]()
         for process in psutil.process_iter():
             with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
                 if process.status() == psutil.STATUS_ZOMBIE or process.pid == os.getpid():
                     continue
-                if process.environ().get("VOXFARM_DATA_DIR") == mark:
+                here = process.environ().get("VOXFARM_DATA_DIR") == mark
+                if here or process.cwd().startswith(mark):
                     found.append(process)
         return found
 
@@ -92,6 +104,12 @@ class Place:
         """The one process whose command line holds all the words."""
         found = [p for p in self.processes() if set(words) <= set(p.cmdline())]
         assert len(found) == 1, (words, [p.cmdline() for p in self.processes()])
+        return found[0]
+
+    def server(self, name: str) -> psutil.Process:
+        """Find one of the servers beneath the farm by its program's name."""
+        found = [p for p in self.processes() if name in Path(p.exe()).name]
+        assert len(found) == 1
         return found[0]
 
     def jobs(self) -> list[dict[str, object]]:
@@ -109,17 +127,11 @@ def wait_until(condition: Callable[[], object], within_s: float = 30.0) -> None:
 
 @contextmanager
 def farm_up(place: Place) -> Iterator["subprocess.Popen[str]"]:
-    process = place.start("up", "--port", "0", "--json")
-    try:
+    with place.started("up", "--port", "0", "--json") as process:
         assert process.stdout is not None
         line = process.stdout.readline()
         assert line, process.stderr.read() if process.stderr else ""
         yield process
-    finally:
-        if process.poll() is None:
-            process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=20)
-        wait_until(lambda: not place.processes(), within_s=10)
 
 
 @pytest.fixture
@@ -181,43 +193,37 @@ def test_a_dead_process_is_named_and_replaced_and_the_render_goes_on(tmp_path: P
     with farm_up(place) as farm:
         quiet = place.voxfarm("render", "story.txt", "--out", "quiet.wav", "--format", "wav")
         assert quiet.returncode == 0, quiet.stderr
-        render = place.start("render", "story.txt", "--out", "shaken.wav", "--format", "wav")
-        wait_until(lambda: any(job["state"] == "rendering" for job in place.jobs()))
-        for words in (("api",), ("worker.scheduler",), ("worker.node",)):
-            place.process("-m", *words).kill()
-        place.process(*_valkey(place)).kill()
-        _, said = render.communicate(timeout=120)
-        assert render.returncode == 0, said
-        shaken = (tmp_path / "shaken.wav").read_bytes()
-        assert shaken == (tmp_path / "quiet.wav").read_bytes()
-        farm.send_signal(signal.SIGTERM)
-        _, told = farm.communicate(timeout=20)
-        for name in ("api", "scheduler", "node-0", "valkey"):
-            assert f"{name} died (killed by SIGKILL)" in told
-            assert f"{name} is started again" in told
-
-
-def _valkey(place: Place) -> tuple[str, ...]:
-    """Some word of the server's command line that no other process has."""
-    for process in place.processes():
-        if "valkey" in Path(process.cmdline()[0]).name:
-            return (process.cmdline()[0],)
-    raise AssertionError("no valkey runs")
+        with place.started(
+            "render", "story.txt", "--out", "shaken.wav", "--format", "wav"
+        ) as render:
+            wait_until(lambda: any(job["state"] == "rendering" for job in place.jobs()))
+            for words in (("api",), ("worker.scheduler",), ("worker.node",)):
+                place.process("-m", *words).kill()
+            place.server("valkey").kill()
+            _, said = render.communicate(timeout=120)
+            assert render.returncode == 0, said
+            shaken = (tmp_path / "shaken.wav").read_bytes()
+            assert shaken == (tmp_path / "quiet.wav").read_bytes()
+            farm.send_signal(signal.SIGTERM)
+            _, told = farm.communicate(timeout=20)
+            for name in ("api", "scheduler", "node-0", "valkey"):
+                assert f"{name} died (killed by SIGKILL)" in told
+                assert f"{name} is started again" in told
 
 
 def test_children_die_with_a_killed_supervisor_and_the_next_one_goes_on(tmp_path: Path) -> None:
     (tmp_path / "story.txt").write_text(TEXT)
     place = Place(tmp_path, delay_s=0.2)
     with farm_up(place) as farm:
-        render = place.start("render", "story.txt", "--format", "wav")
-        wait_until(lambda: any(job["state"] == "rendering" for job in place.jobs()))
-        farm.kill()
-        farm.wait()
-        wait_until(lambda: {p.pid for p in place.processes()} <= {render.pid}, within_s=10)
-        with farm_up(place):
-            _, said = render.communicate(timeout=120)
-            assert render.returncode == 0, said
-            assert seconds_of(tmp_path / "story.wav") > 0
+        with place.started("render", "story.txt", "--format", "wav") as render:
+            wait_until(lambda: any(job["state"] == "rendering" for job in place.jobs()))
+            farm.kill()
+            farm.wait()
+            wait_until(lambda: {p.pid for p in place.processes()} <= {render.pid}, within_s=10)
+            with farm_up(place):
+                _, said = render.communicate(timeout=120)
+                assert render.returncode == 0, said
+                assert seconds_of(tmp_path / "story.wav") > 0
 
 
 def test_a_render_brings_its_own_farm_and_takes_it_away(place: Place) -> None:
@@ -231,27 +237,29 @@ def test_a_render_brings_its_own_farm_and_takes_it_away(place: Place) -> None:
 def test_two_renders_share_one_farm_that_stays_for_the_longer(tmp_path: Path) -> None:
     (tmp_path / "story.txt").write_text(TEXT)
     place = Place(tmp_path, delay_s=0.1)
-    long = place.start("render", "story.txt", "--out", "long.wav", "--format", "wav")
-    wait_until(place.data.running, within_s=READY_S)
-    short = place.voxfarm("render", "-", "--out", "short.wav", "--format", "wav", stdin="One. Two.")
-    assert short.returncode == 0, short.stderr
-    assert len([p for p in place.processes() if "--until-unused" in p.cmdline()]) == 1
-    _, said = long.communicate(timeout=120)
-    assert long.returncode == 0, said
-    wait_until(lambda: not place.processes(), within_s=15)
+    with place.started("render", "story.txt", "--out", "long.wav", "--format", "wav") as long:
+        wait_until(place.data.running, within_s=READY_S)
+        short = place.voxfarm(
+            "render", "-", "--out", "short.wav", "--format", "wav", stdin="One. Two."
+        )
+        assert short.returncode == 0, short.stderr
+        assert len([p for p in place.processes() if "--until-unused" in p.cmdline()]) == 1
+        _, said = long.communicate(timeout=120)
+        assert long.returncode == 0, said
+        wait_until(lambda: not place.processes(), within_s=15)
 
 
 def test_a_killed_embedded_farm_is_replaced_and_the_job_goes_on(tmp_path: Path) -> None:
     (tmp_path / "story.txt").write_text(TEXT)
     place = Place(tmp_path, delay_s=0.1)
-    render = place.start("render", "story.txt", "--format", "wav")
-    wait_until(place.data.running, within_s=READY_S)
-    wait_until(lambda: any(job["state"] == "rendering" for job in place.jobs()))
-    place.process("up", "--until-unused").kill()
-    _, said = render.communicate(timeout=120)
-    assert render.returncode == 0, said
-    assert seconds_of(tmp_path / "story.wav") > 0
-    wait_until(lambda: not place.processes(), within_s=15)
+    with place.started("render", "story.txt", "--format", "wav") as render:
+        wait_until(place.data.running, within_s=READY_S)
+        wait_until(lambda: any(job["state"] == "rendering" for job in place.jobs()))
+        place.process("up", "--until-unused").kill()
+        _, said = render.communicate(timeout=120)
+        assert render.returncode == 0, said
+        assert seconds_of(tmp_path / "story.wav") > 0
+        wait_until(lambda: not place.processes(), within_s=15)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
@@ -260,16 +268,16 @@ def test_an_interrupted_or_killed_render_leaves_no_farm_behind(
 ) -> None:
     (tmp_path / "story.txt").write_text(TEXT)
     place = Place(tmp_path, delay_s=0.5)
-    render = place.start("render", "story.txt", "--format", "wav")
-    wait_until(place.data.running, within_s=READY_S)
-    wait_until(lambda: any(job["state"] == "rendering" for job in place.jobs()))
-    render.send_signal(number)
-    _, said = render.communicate(timeout=30)
-    if number == signal.SIGINT:
-        assert render.returncode == 130
-        assert "is cancelled" in said
-    wait_until(lambda: not place.processes(), within_s=15)
-    assert [path.name for path in tmp_path.iterdir() if path.suffix in {".wav", ".part"}] == []
+    with place.started("render", "story.txt", "--format", "wav") as render:
+        wait_until(place.data.running, within_s=READY_S)
+        wait_until(lambda: any(job["state"] == "rendering" for job in place.jobs()))
+        render.send_signal(number)
+        _, said = render.communicate(timeout=30)
+        if number == signal.SIGINT:
+            assert render.returncode == 130
+            assert "is cancelled" in said
+        wait_until(lambda: not place.processes(), within_s=15)
+        assert [path.name for path in tmp_path.iterdir() if path.suffix in {".wav", ".part"}] == []
 
 
 def test_folders_named_like_our_packages_are_not_imported(place: Place) -> None:

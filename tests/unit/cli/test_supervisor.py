@@ -1,6 +1,7 @@
 """The supervisor keeps real processes alive, ends them in order and leaves none behind."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,7 +22,8 @@ from cli.supervisor import StopTimes, Supervisor
 
 QUICK = StopTimes(front_s=0.3, work_s=1.0, end_s=2.0)
 AT_ONCE = RestartPolicy(first_s=0.01, longest_s=0.02)
-SLEEPS = ("sleep", "600")
+SH = shutil.which("sh") or "/bin/sh"
+SLEEPS = (shutil.which("sleep") or "/bin/sleep", "600")
 
 
 class Crew:
@@ -93,7 +95,7 @@ def test_a_killed_child_is_named_and_started_again(crew: Crew) -> None:
 
 
 def test_a_child_that_ends_by_itself_is_started_again_too(crew: Crew) -> None:
-    child = crew.add("cpu", "sh", "-c", "exit 0")
+    child = crew.add("cpu", SH, "-c", "exit 0")
     first = child.pid
     crew.tick_until(lambda: child.pid != first)
     assert "cpu died (exit status 0)" in crew.said[0]
@@ -101,7 +103,7 @@ def test_a_child_that_ends_by_itself_is_started_again_too(crew: Crew) -> None:
 
 def test_a_child_that_will_not_stay_alive_stops_the_farm_with_its_last_words(crew: Crew) -> None:
     other = crew.add("api", *SLEEPS)
-    crew.add("node-0", "sh", "-c", "echo no model here >&2; exit 7")
+    crew.add("node-0", SH, "-c", "echo no model here >&2; exit 7")
     with pytest.raises(FarmStoppedError) as caught:
         crew.tick_until(lambda: False)
     assert "node-0 died 5 times within 60 s" in str(caught.value)
@@ -129,8 +131,9 @@ def test_the_end_comes_in_order_front_work_stores(crew: Crew, tmp_path: Path) ->
         "trap 'sleep 0.1; echo $0 >> {}; exit 0' TERM; echo up; while :; do sleep 0.02; done"
     )
     for stage in (Stage.STORE, Stage.WORK, Stage.FRONT):
-        crew.add(stage.name, "sh", "-c", says_goodbye.format(notes), stage.name, stage=stage)
+        crew.add(stage.name, SH, "-c", says_goodbye.format(notes), stage.name, stage=stage)
     wait_until(lambda: all("up" in last_lines(child.log) for child in crew.children.values()))
+    crew.add("view", SH, "-c", "trap '' TERM; sleep 600", stage=Stage.VIEW)
     assert crew.supervisor.stop() == []
     assert notes.read_text().split() == ["FRONT", "WORK", "STORE"]
     assert not any(alive(child.pid) for child in crew.children.values())
@@ -141,7 +144,7 @@ def test_who_does_not_leave_in_time_is_killed_with_all_it_started(
 ) -> None:
     inner = tmp_path / "inner"
     deaf = f"trap '' TERM; (trap '' TERM; sleep 600) & echo $! > {inner}; echo up; wait; sleep 600"
-    crew.add("deaf", "sh", "-c", deaf)
+    crew.add("deaf", SH, "-c", deaf)
     polite = crew.add("store", *SLEEPS, stage=Stage.STORE)
     wait_until(lambda: "up" in last_lines(crew.children["deaf"].log))
     grandchild = int(inner.read_text())
@@ -164,7 +167,7 @@ def test_each_start_sees_the_settings_of_its_moment(tmp_path: Path) -> None:
     with a_crew(tmp_path, lambda: place) as crew:
         crew.add("store", *SLEEPS, stage=Stage.STORE)
         store_pid = crew.children["store"].pid
-        child = crew.add("api", "sh", "-c", "echo at $WHERE; exec sleep 600")
+        child = crew.add("api", SH, "-c", "echo at $WHERE; exec sleep 600")
         wait_until(lambda: "at here" in last_lines(child.log))
         place["WHERE"] = "there"
         crew.supervisor.restart_all_but(Stage.STORE)
@@ -187,7 +190,7 @@ from cli.processes import Process, Stage
 from cli.supervisor import Supervisor
 supervisor = Supervisor(say=print)
 for name in ("a", "b"):
-    process = Process(name, ("sleep", "600"), Stage.WORK)
+    process = Process(name, tuple(sys.argv[2:]), Stage.WORK)
     child = ProcessChild(process, logs=Path(sys.argv[1]), environment=lambda: os.environ)
     supervisor.add(child)
     print(child.pid, flush=True)
@@ -198,7 +201,7 @@ while True:
 
 
 def test_the_children_die_with_a_supervisor_that_was_killed(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", SUPERVISES, str(tmp_path)]
+    command = [sys.executable, "-c", SUPERVISES, str(tmp_path), *SLEEPS]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as supervisor:
         assert supervisor.stdout is not None
         pids = [int(supervisor.stdout.readline()) for _ in range(2)]
@@ -208,7 +211,7 @@ def test_the_children_die_with_a_supervisor_that_was_killed(tmp_path: Path) -> N
 
 
 def test_a_log_stays_within_its_bound_while_its_child_writes(crew: Crew) -> None:
-    child = crew.add("chatty", "sh", "-c", "while :; do echo a line of some length; done")
+    child = crew.add("chatty", SH, "-c", "while :; do echo a line of some length; done")
     for _ in range(3):
         wait_until(lambda: child.log.stat().st_size > 50_000)
         assert bound(child.log, max_bytes=50_000)

@@ -83,7 +83,7 @@ def speak_all(held: list[Utterance]) -> list[Chunk]:
 def run(
     engine: Script, *events: Event, ends: int | None = None, clock: Callable[[], float] = lambda: 0
 ) -> Outlet:
-    """Feed events, stop when `ends` utterances (all that were said) are over; returns what was sent."""
+    """Feed events, stop when `ends` utterances (all said) are over; returns what was sent."""
     inbox: queue.SimpleQueue[Event] = queue.SimpleQueue()
     for event in events:
         inbox.put(event)
