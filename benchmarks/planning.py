@@ -17,8 +17,9 @@ from shared.tiers import Tier
 
 CHARS = 1_000_000
 LIMIT_S = 1.0
-# Four times the text may take six times as long: the rest is what caches and noise account for.
-GROWTH, MOST_GROWTH = 4, 6.0
+# Four times the text may take somewhat longer than four times as long: its pieces leave the caches.
+# Time that grows with the square of the length would make it sixteen.
+GROWTH, MOST_GROWTH = 4, 8.0
 ENGLISH = Path(__file__).parent / "texts" / "journey-4-chapters.txt"
 # The opening of Journey to the West (1592).
 CHINESE = """第一回 灵根育孕源流出 心性修持大道生
@@ -82,12 +83,16 @@ def repeated(text: str, chars: int) -> str:
 
 
 def best_s(text: str, job: JobSpec, runs: int) -> tuple[float, int]:
-    """The shortest time of several runs in seconds, and the number of pieces."""
+    """The shortest CPU time of several runs in seconds, and the number of pieces.
+
+    Planning is one thread that waits for nothing, so CPU time is its time on a core of its own,
+    whatever else the machine does.
+    """
     times_s = []
     for _ in range(runs):
-        began_s = time.perf_counter()
+        began_s = time.process_time()
         plan = plan_text(text, parts=None, spec=job)
-        times_s.append(time.perf_counter() - began_s)
+        times_s.append(time.process_time() - began_s)
     if problems := uncovered(text, plan.pieces):
         raise RuntimeError(f"the plan does not cover the text: {problems[:3]}")
     return min(times_s), len(plan.pieces)
@@ -106,14 +111,14 @@ def main() -> None:
         ("mixed", MIXED, spec("zh", "en")),
     ):
         took_s, pieces = best_s(repeated(text, CHARS), job, args.runs)
-        figures[name] = {"seconds": round(took_s, 3), "pieces": pieces}
-        bars.append(at_most(f"{name}_s", round(took_s, 3), LIMIT_S))
+        figures[name] = {"cpu_s": round(took_s, 3), "pieces": pieces}
+        bars.append(at_most(f"{name}_cpu_s", round(took_s, 3), LIMIT_S))
     hostile: dict[str, object] = {}
     worst = 0.0
     for name, text in HOSTILE.items():
         short_s, _ = best_s(repeated(text, CHARS // GROWTH), spec("en"), args.runs)
         took_s, pieces = best_s(repeated(text, CHARS), spec("en"), args.runs)
-        hostile[name] = {"seconds": round(took_s, 3), "pieces": pieces}
+        hostile[name] = {"cpu_s": round(took_s, 3), "pieces": pieces}
         worst = max(worst, took_s / short_s)
     figures |= {"hostile": hostile, "hostile_growth_of": GROWTH}
     bars.append(at_most("hostile_growth", round(worst, 2), MOST_GROWTH))

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,7 +46,7 @@ def all_checks(settings: Settings) -> Iterator[Check]:
     yield disk(settings.data_dir)
     yield api_port(settings)
     for name in settings.engines:
-        yield engine_loads(name)
+        yield engine_loads(name, settings.engine_options.get(name, {}))
 
 
 def python_version(found: Sequence[int] = sys.version_info[:3]) -> Check:
@@ -125,9 +125,9 @@ def api_port(settings: Settings) -> Check:
     return Check("api port", ok=False, detail=f"{where} is taken by another program", mend=mend)
 
 
-def engine_loads(name: str) -> Check:
+def engine_loads(name: str, options: Mapping[str, object]) -> Check:
     """Load the engine with the network refused and let it speak one word."""
-    found = probe("cli.engine_probe", name)
+    found = probe("cli.engine_probe", name, json.dumps(options))
     if "error" in found:
         mend = "scripts/setup worker   (or: pip install 'voxfarm[worker]')"
         return Check(f"engine {name}", ok=False, detail=str(found["error"]), mend=mend)

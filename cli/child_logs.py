@@ -1,12 +1,17 @@
 """Keeps the children's logs small and reads their ends. Knows no process."""
 
 import os
+import re
 import shutil
 from contextlib import suppress
 from pathlib import Path
 
 MAX_LOG_BYTES = 8 * 1024 * 1024
-_TAIL_BYTES = 16 * 1024
+_TAIL_BYTES = 64 * 1024
+_FRAME = re.compile(
+    r"\s|$|Traceback \(most recent call last\)"
+    r"|During handling of the above exception|The above exception was the direct cause"
+)
 
 
 def bound(log: Path, *, max_bytes: int = MAX_LOG_BYTES) -> bool:
@@ -28,11 +33,15 @@ def bound(log: Path, *, max_bytes: int = MAX_LOG_BYTES) -> bool:
 
 
 def last_lines(log: Path, count: int = 15) -> str:
-    """Return the end of a log as text; empty when there is none."""
+    """Return the last lines of a log that say something; empty when there is none.
+
+    The frames of Python's traces are left out, so that what went wrong first is still in sight.
+    """
     try:
         with log.open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
             text = file.read().decode("utf-8", "replace")
     except OSError:
         return ""
-    return "\n".join(text.splitlines()[-count:])
+    lines = [line for line in text.splitlines() if not _FRAME.match(line)]
+    return "\n".join(lines[-count:])

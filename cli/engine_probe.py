@@ -1,7 +1,7 @@
-"""`python -m cli.engine_probe NAME`: loads one engine with the network refused and lets it speak.
+"""`python -m cli.engine_probe NAME [OPTIONS]`: loads one engine offline and lets it speak.
 
-Prints one JSON object: the engine's info and the seconds it took, or `error`. In a process of its
-own, so that a crash of a native library is a finding like any other.
+All network is refused to it. Prints one JSON object: the engine's info and the seconds it took, or
+`error`. In a process of its own, so that a crash of a native library is a finding like any other.
 """
 
 import json
@@ -13,10 +13,10 @@ from worker.engines.base import Utterance
 from worker.engines.registry import build
 
 
-def probe(name: str) -> dict[str, object]:
+def probe(name: str, options: dict[str, object]) -> dict[str, object]:
     """Build the engine and say one word."""
     began_s = time.monotonic()
-    engine = build(name, {})
+    engine = build(name, options)
     loaded_s = time.monotonic() - began_s
     info = engine.info
     voice = info.voices[0]
@@ -49,15 +49,15 @@ def refuse_network() -> None:
     socket.socket.connect = local_only  # type: ignore[assignment,method-assign]
 
 
-def main(name: str) -> None:
-    """Probe and tell."""
+def main(name: str, options: str = "{}") -> None:
+    """Probe and tell; `options` is the JSON object that the engine is built with."""
     refuse_network()
     try:
-        found = probe(name)
+        found = probe(name, json.loads(options))
     except Exception as error:  # noqa: BLE001 - told to the caller, who asked for it
         found = {"error": f"{type(error).__name__}: {error}"}
     sys.stdout.write(json.dumps(found) + "\n")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -21,10 +21,11 @@ from cli.processes import Stage, farm_processes
 from cli.servers.seaweed import SeaweedServer
 from cli.servers.valkey import ValkeyServer
 from cli.supervisor import Supervisor
-from shared.errors import VoxfarmError
+from shared.errors import UsageError, VoxfarmError
 from shared.ledger.database import Database
 from shared.ledger.migrate import migrate
 from shared.settings import Settings
+from worker.engines.registry import engine_names
 
 READY_S = 170.0
 _LOOK_S = 0.1
@@ -77,8 +78,9 @@ class LocalFarm:
     def start(self) -> bool:
         """Start everything and wait until jobs can be taken. False: told to stop before that.
 
-        SetupError, FarmStoppedError: it cannot be; the message says why.
+        UsageError, SetupError, FarmStoppedError: it cannot be; the message says why.
         """
+        _check_engines(self.settings.engines)
         for name, server in (("valkey", self._valkey), ("seaweedfs", self._seaweed)):
             self.supervisor.add(ServerChild(name, server, log=self._server_log(name)))
             if self.should_stop():
@@ -105,6 +107,8 @@ class LocalFarm:
         """End everything in order, within 5 s."""
         self.folder.withdraw()
         killed = self.supervisor.stop()
+        for server in (self._valkey, self._seaweed):
+            server.stop(grace_s=0)  # it has ended: this removes what it leaves lying about
         if killed:
             self.say(f"had to be killed: {', '.join(killed)}")
 
@@ -147,6 +151,17 @@ class LocalFarm:
         with suppress(VoxfarmError):
             return {voice.engine for voice in client.voices()} >= set(self.settings.engines)
         return False
+
+
+def _check_engines(asked: tuple[str, ...]) -> None:
+    installed = engine_names()
+    for name in asked:
+        if name not in installed:
+            raise UsageError(
+                f"there is no engine {name}; installed are: {', '.join(installed)}",
+                code="unknown-engine",
+                choices=list(installed),
+            )
 
 
 def _migrate(database_url: str) -> None:

@@ -70,9 +70,10 @@ def up_command(
             api_port=0 if until_unused else port,
             nodes=nodes,
             engines=tuple(engine) if engine else None,
-            default_engine=engine[0] if engine else None,
             allow_testing_engines=True if engine else None,  # they were named by the operator
         )
+        if settings.default_engine not in settings.engines:
+            settings = settings.model_copy(update={"default_engine": settings.engines[0]})
         run_farm(settings, embedded=until_unused, as_json=as_json)
 
 

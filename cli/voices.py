@@ -57,7 +57,7 @@ def _voices(url: str | None, settings: Settings) -> tuple[Voice, ...]:
 
 
 def _installed(engine: str, settings: Settings) -> list[Voice]:
-    found = probe("cli.engine_probe", engine)
+    found = probe("cli.engine_probe", engine, json.dumps(settings.engine_options.get(engine, {})))
     if "error" in found:
         raise SetupError(f"engine {engine}: {found['error']}. See: voxfarm doctor")
     info = EngineInfo.model_validate(found["info"])

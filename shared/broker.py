@@ -55,6 +55,10 @@ def build_celery(settings: Settings) -> Celery:
             "unacked_restore_throttle": 1,
             "socket_connect_timeout": 5,
             "socket_keepalive": True,
+            # A publish with Redis away fails at once: the ledger remembers, the scheduler resends.
+            "max_retries": 1,
+            "interval_start": 0,
+            "interval_step": 0.1,
         },
         event_queue_expires=60,
         event_queue_ttl=5,

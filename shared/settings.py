@@ -21,7 +21,7 @@ class TierSettings(BaseModel):
     first_audio_s: float = Field(description="target from submit to the first segment's audio")
     per_1000_chars_s: float = Field(description="target time per 1,000 characters")
     floor_s: float = Field(description="least completion target, whatever the length")
-    max_batch: int = Field(default=8, ge=1, le=8)
+    max_batch: int = Field(default=8, ge=1, le=8, description="utterances in one batch")
     max_wait_s: float = Field(default=0.05, ge=0, description="longest wait to fill a batch")
 
 
@@ -54,24 +54,28 @@ class Settings(BaseSettings):
     s3_public_endpoint: str = Field(
         default="", description="host:port that clients use for presigned URLs; empty: s3_endpoint"
     )
-    s3_secure: bool = False
-    s3_region: str = "us-east-1"
-    s3_bucket: str = "voxfarm"
-    s3_access_key: str = "voxfarm"
-    s3_secret_key: SecretStr = SecretStr("voxfarm")
+    s3_secure: bool = Field(default=False, description="speak TLS to the store")
+    s3_region: str = Field(default="us-east-1", description="region that requests are signed for")
+    s3_bucket: str = Field(default="voxfarm", description="made by the scheduler if absent")
+    s3_access_key: str = Field(default="voxfarm", description="access key of the store")
+    s3_secret_key: SecretStr = Field(
+        default=SecretStr("voxfarm"), description="secret key of the store"
+    )
     farm_secret: SecretStr = Field(
         default=SecretStr(""),
         description="root secret of content keys; empty: farm-secret file in data_dir",
     )
 
-    api_host: str = "127.0.0.1"
-    api_port: int = 8080
+    api_host: str = Field(default="127.0.0.1", description="address the API listens on")
+    api_port: int = Field(default=8080, description="port the API listens on; 0: any free one")
     max_body_bytes: int = Field(default=32 * 1024 * 1024, description="larger bodies: 413")
     max_job_chars: int = Field(default=5_000_000, description="longer texts: 413")
     max_parts: int = Field(default=2_000, description="chapters in one job")
-    max_metadata_bytes: int = 8_192
+    max_metadata_bytes: int = Field(default=8_192, description="a job's metadata, as JSON")
     presign_s: int = Field(default=3_600, description="life of presigned URLs, seconds")
-    allow_testing_engines: bool = False
+    allow_testing_engines: bool = Field(
+        default=False, description="let jobs name engines that are meant for tests"
+    )
     allow_unauthenticated: bool = Field(
         default=False, description="serve a non-loopback address although nobody is authenticated"
     )
@@ -80,23 +84,28 @@ class Settings(BaseSettings):
         default_factory=dict, description="options passed to an engine, by engine name (JSON)"
     )
     engines: tuple[str, ...] = Field(default=("hibari",), description="engines a node runs")
-    default_engine: str = "hibari"
+    default_engine: str = Field(default="hibari", description="for jobs that name none")
     nodes: int = Field(default=0, description="nodes of the embedded farm; 0: one per CPU core")
     cpu_workers: int = Field(default=1, description="processes of the cpu worker")
     lease_s: float = Field(default=15.0, gt=0, description="a claim without progress lasts this")
-    visibility_timeout_s: float = Field(default=60.0, description="must exceed lease_s")
+    visibility_timeout_s: float = Field(
+        default=20.0,
+        description="what a killed worker held comes back to the queue after this; above lease_s",
+    )
     host_silence_s: float = Field(
         default=60.0, description="an engine host silent this long under work is killed"
     )
     window_factor: float = Field(default=3.0, ge=1, description="window = factor * slots, per tier")
-    window_min: int = Field(default=8, ge=1)
+    window_min: int = Field(default=8, ge=1, description="least window of a tier, in segments")
     redispatch_after_s: float = Field(
         default=5.0, description="a dispatch is not suspected lost before this age"
     )
-    scheduler_period_s: float = 1.0
+    scheduler_period_s: float = Field(default=1.0, description="time between its rounds")
     max_attempts: int = Field(default=3, description="crashes alone before quarantine")
     max_job_age_s: float = Field(default=31 * 86_400.0, description="then a live job fails")
-    tiers: dict[Tier, TierSettings] = Field(default_factory=lambda: dict(DEFAULT_TIERS))
+    tiers: dict[Tier, TierSettings] = Field(
+        default_factory=lambda: dict(DEFAULT_TIERS), description="how each tier is served"
+    )
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -1,15 +1,20 @@
-"""Free loopback ports, remembered in a file so that a restart listens where clients expect it."""
+"""Free loopback ports: new ones, or those of the last time where they still are to be had.
 
-import json
+A port that is free now may be taken before its server binds it; whoever starts servers must be
+ready to choose again.
+"""
+
 import random
 import socket
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from pathlib import Path
 
 LOOPBACK = "127.0.0.1"
 _ABOVE = 20_000  # clear of the ports that programs commonly claim, and below the ephemeral ones
 _BELOW = 32_000
+_PATIENCE_S = 0.5
+_LOOK_S = 0.02
 
 
 def is_free(port: int) -> bool:
@@ -23,28 +28,38 @@ def is_free(port: int) -> bool:
     return True
 
 
-def free_ports(count: int, *, offset_also: int = 0) -> list[int]:
-    """Distinct free ports; with `offset_also`, the port so far above each is free too."""
-    chosen: list[int] = []
+def free_ports(count: int) -> list[int]:
+    """Distinct free ports."""
+    return list(_new_ports([str(n) for n in range(count)], {}).values())
+
+
+def ports_as_before(
+    before: Mapping[str, int], names: Sequence[str], *, offsets: Mapping[str, int]
+) -> dict[str, int]:
+    """The ports of `before` if all names are there and soon all free, else new ones.
+
+    With an offset for a name, the port so far above its port is free too. A predecessor that was
+    killed with its parent may still be on its way out, hence the patience.
+    """
+    if set(before) == set(names):
+        wanted = [*before.values(), *(before[name] + offset for name, offset in offsets.items())]
+        deadline_s = time.monotonic() + _PATIENCE_S
+        while time.monotonic() < deadline_s:
+            if all(map(is_free, wanted)):
+                return dict(before)
+            time.sleep(_LOOK_S)
+    return _new_ports(names, offsets)
+
+
+def _new_ports(names: Sequence[str], offsets: Mapping[str, int]) -> dict[str, int]:
+    chosen: dict[str, int] = {}
     with ExitStack() as held:
-        while len(chosen) < count:
-            port = random.SystemRandom().randrange(_ABOVE, _BELOW)
-            wanted = [port, port + offset_also] if offset_also else [port]
-            if all(_hold(held, p) for p in wanted):
-                chosen.append(port)
+        for name in names:
+            while name not in chosen:
+                port = random.SystemRandom().randrange(_ABOVE, _BELOW)
+                if all(_hold(held, port + offset) for offset in {0, offsets.get(name, 0)}):
+                    chosen[name] = port
     return chosen
-
-
-def remembered_ports(path: Path, names: Sequence[str], *, offset_also: int = 0) -> dict[str, int]:
-    """The ports this folder used before, if all are free, else new ones, written down."""
-    try:
-        ports = {str(k): int(v) for k, v in json.loads(path.read_text()).items()}
-    except (OSError, ValueError):
-        ports = {}
-    if set(ports) != set(names) or not all(map(is_free, ports.values())):
-        ports = dict(zip(names, free_ports(len(names), offset_also=offset_also), strict=True))
-        path.write_text(json.dumps(ports))
-    return ports
 
 
 def _hold(held: ExitStack, port: int) -> bool:

@@ -1,7 +1,8 @@
 """Starting a program that dies with us. Knows nothing of which program it is.
 
 On Linux the child is sent SIGKILL when the **thread** that started it ends (prctl(2)), so call
-`spawn` from a thread that lives as long as the process.
+`spawn` from a thread that lives as long as the process. Elsewhere a program that does not watch
+its parent by itself outlives it.
 """
 
 import os
@@ -24,16 +25,24 @@ def spawn(
     log_path: Path,
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
+    pass_fds: Sequence[int] = (),
 ) -> subprocess.Popen[bytes]:
-    """Start a program whose output goes to the end of a log file. Raises OSError."""
+    """Start a program, named by its path, whose output goes to the end of a log file.
+
+    It leads a process group of its own, so that Ctrl-C in a terminal reaches it through us only.
+    Raises OSError; a program that is missing shows as a child that ends at once.
+    """
     log_path.parent.mkdir(parents=True, exist_ok=True)
+    # -P: a folder `shared` where we happen to stand is not our package.
+    stub = [sys.executable, "-P", "-c", _STUB, str(os.getpid())]
     with log_path.open("ab") as log:
         return subprocess.Popen(
-            [sys.executable, "-c", _STUB, str(os.getpid()), *argv],
+            [*stub, *argv],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
             env=None if env is None else dict(env),
             cwd=cwd,
+            pass_fds=pass_fds,
             process_group=0,
         )

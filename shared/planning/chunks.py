@@ -79,7 +79,7 @@ def _spoken(
     if len(text) <= limit // 2:
         yield Chunk(start, end, SegmentKind.SPEECH, text, ends)
         return
-    # A whole speech within quotes counts as one sentence: divide a long one at its own sentences.
+    # A whole aside within brackets counts as one sentence: divide a long one at its own sentences.
     begin = start
     last = start
     for stop in (*inner_ends(manuscript, start, end), end):

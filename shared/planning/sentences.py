@@ -39,6 +39,12 @@ _NUMBERED = re.compile(
     r"|Aug|Sept?|Oct|Nov|Dec|Mon|Tues?|Wed|Thur?s?|Fri|Sat|Sun)\.$"
 )
 _NUMBER = re.compile(r"[0-9]|[IVXLCDM]+\b|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\w*\b")
+# One letter, or letters with stops between: more often a name goes on than a sentence ends.
+_INITIALS = re.compile(r"(?<![A-Za-z])(?:[A-Za-z]\.)+$")
+# Words that the library takes for abbreviations before a name: "Not for me. Harry left."
+_MISSED = re.compile(r"(?<![A-Za-z.])(?:ill|may|me|miss|no)\.[\"')\]]*+\s++(?=[\"'(\[]*+[A-Z])")
+_OPENING = re.compile(r" \"")
+_SMALL = re.compile(r"[^A-Za-z0-9]{0,8}[a-z]")
 _ENUMERATOR = re.compile(r"\s*\(?(?:[0-9]{1,3}|[A-Za-z]|[ivxIVX]{1,5})[.)]\s*")
 _LONGEST_ABBREVIATION = 12
 
@@ -64,16 +70,13 @@ def sentence_ends(manuscript: Manuscript, start: int, end: int, language: str) -
 
 
 def inner_ends(manuscript: Manuscript, start: int, end: int) -> Iterator[int]:
-    """Sentence ends inside what the library keeps together, such as a speech within quotes."""
+    """Sentence ends inside what the library keeps together, such as an aside in brackets."""
     plain = manuscript.plain
     begin = start
     for match in _INNER_END.finditer(plain, start, end):
         stop = match.end()
-        if (
-            stop < end
-            and _is_end(plain, begin, stop)
-            and _CONTENT.search(manuscript.shape, begin, stop)
-        ):
+        goes_on = not _is_end(plain, begin, stop) or _INITIALS.search(_head(plain, begin, stop))
+        if not goes_on and _CONTENT.search(manuscript.shape, begin, stop):
             yield stop
             begin = stop
 
@@ -103,11 +106,10 @@ def _alphabetic_ends(plain: str, start: int, end: int, language: str) -> Iterato
         position = max(position, maybe.start() - _WINDOW // 2)
         window_end = min(position + _WINDOW, end)
         stop = position
-        for sentence in sentencex.segment(language, plain[position:window_end])[:-1]:
-            stop += len(sentence)
+        for stop in _library_ends(plain, position, window_end, language):
             if _is_end(plain, begin, stop):
-                yield stop
-                begin = stop
+                begin = stop - 1 if _OPENING.match(plain, stop - 2, stop) else stop
+                yield begin
         if window_end == end:
             return
         if stop < position + _WINDOW // 2:  # a long sentence: look on from a gap in it
@@ -115,17 +117,41 @@ def _alphabetic_ends(plain: str, start: int, end: int, language: str) -> Iterato
         position = stop
 
 
+def _library_ends(plain: str, start: int, end: int, language: str) -> Iterator[int]:
+    """The library's own sentence ends strictly inside a window, and those it overlooks.
+
+    It would keep together all that lies between two quotes, be they a closing one and the next
+    opening one: so it sees none.
+    """
+    stop = start
+    for sentence in sentencex.segment(language, plain[start:end].replace('"', " ")):
+        begin, stop = stop, stop + len(sentence)
+        for missed in _MISSED.finditer(plain, begin, stop):
+            if missed.end() < stop:
+                yield missed.end()
+        if stop < end:
+            yield stop
+
+
 def _is_end(plain: str, begin: int, stop: int) -> bool:
     """Whether the sentence that began at `begin` really ends at `stop`."""
-    head = plain[max(begin, stop - _LONGEST_ABBREVIATION) : stop].rstrip()
+    head = _head(plain, begin, stop)
     following = plain[stop]
     if not head or following in ",;:)":
         return False
     last = head[-1]
-    if following.islower() and last != ".":
-        return False  # “No!” he cried
+    if following.islower() and (last != "." or not _SMALL.match(plain, begin)):
+        return False  # “No!” he cried; a small letter begins a sentence only where all do
     if last == "." and plain[stop - 1] == "." and following.isalnum():
         return False  # 3.14, example.com
     if _TITLE.search(head) or (_NUMBERED.search(head) and _NUMBER.match(plain, stop)):
         return False
     return not _ENUMERATOR.fullmatch(plain, begin, stop)
+
+
+def _head(plain: str, begin: int, stop: int) -> str:
+    """The last few characters before `stop`, without the white space between."""
+    end = stop
+    while end > begin and plain[end - 1] == " ":
+        end -= 1
+    return plain[max(begin, end - _LONGEST_ABBREVIATION) : end]

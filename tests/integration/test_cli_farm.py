@@ -25,6 +25,11 @@ from cli.data_folder import DataFolder
 VOXFARM = [sys.executable, "-P", "-m", "cli"]
 TEXT = "".join(f"This is sentence number {n} of the story. " for n in range(1, 41))
 READY_S = 90.0
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.xdist_group("farm"),  # whole farms side by side would only slow each other down
+]
 
 
 @dataclass
@@ -46,7 +51,6 @@ class Place:
             **ours,
             "VOXFARM_DATA_DIR": str(self.data.path),
             "VOXFARM_ENGINES": '["tone"]',
-            "VOXFARM_DEFAULT_ENGINE": "tone",
             "VOXFARM_ALLOW_TESTING_ENGINES": "true",
             "VOXFARM_NODES": "1",
             "VOXFARM_ENGINE_OPTIONS": json.dumps({"tone": {"delay_s": self.delay_s}}),
@@ -214,16 +218,18 @@ def test_a_dead_process_is_named_and_replaced_and_the_render_goes_on(tmp_path: P
 def test_children_die_with_a_killed_supervisor_and_the_next_one_goes_on(tmp_path: Path) -> None:
     (tmp_path / "story.txt").write_text(TEXT)
     place = Place(tmp_path, delay_s=0.2)
-    with farm_up(place) as farm:
-        with place.started("render", "story.txt", "--format", "wav") as render:
-            wait_until(lambda: any(job["state"] == "rendering" for job in place.jobs()))
-            farm.kill()
-            farm.wait()
-            wait_until(lambda: {p.pid for p in place.processes()} <= {render.pid}, within_s=10)
-            with farm_up(place):
-                _, said = render.communicate(timeout=120)
-                assert render.returncode == 0, said
-                assert seconds_of(tmp_path / "story.wav") > 0
+    with (
+        farm_up(place) as farm,
+        place.started("render", "story.txt", "--format", "wav") as render,
+    ):
+        wait_until(lambda: any(job["state"] == "rendering" for job in place.jobs()))
+        farm.kill()
+        farm.wait()
+        wait_until(lambda: {p.pid for p in place.processes()} <= {render.pid}, within_s=10)
+        with farm_up(place):
+            _, said = render.communicate(timeout=120)
+            assert render.returncode == 0, said
+            assert seconds_of(tmp_path / "story.wav") > 0
 
 
 def test_a_render_brings_its_own_farm_and_takes_it_away(place: Place) -> None:
@@ -298,11 +304,15 @@ def test_a_taken_port_is_said_so(place: Place) -> None:
 
 
 def test_a_farm_whose_engine_cannot_load_stops_and_says_why(tmp_path: Path) -> None:
-    place = Place(tmp_path, extra={"VOXFARM_ENGINES": '["no-such-engine"]'})
-    done = place.voxfarm("up", "--port", "0")
+    options = {"VOXFARM_ENGINE_OPTIONS": '{"tone": {"loudness": 11}}'}
+    done = Place(tmp_path, extra=options).voxfarm("up", "--port", "0")
     assert done.returncode == 1
     assert "node-0 died 5 times" in done.stderr
-    assert "no-such-engine" in done.stderr
+    assert "its options: delay_s, slots" in done.stderr
+    place = Place(tmp_path)
+    done = place.voxfarm("up", "--port", "0", "--engine", "no-such-engine")
+    assert done.returncode == 2
+    assert "there is no engine no-such-engine; installed are: " in done.stderr
     wait_until(lambda: not place.processes(), within_s=10)
 
 

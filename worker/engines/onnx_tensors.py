@@ -35,33 +35,28 @@ def read_tensors(path: Path) -> dict[str, npt.NDArray[np.generic]]:
 
 
 def _tensor(data: memoryview) -> tuple[str, npt.NDArray[np.generic]]:
-    dims: list[int] = []
-    whole: list[int] = []
-    name, kind, raw = "", 1, b""
+    fields: dict[int, list[int | memoryview]] = {}
     for number, value in _all_fields(data):
-        match number, value:
-            case 1, int():
-                dims.append(value)
-            case 1, memoryview():
-                dims += _packed(value)
-            case 2, int():
-                kind = value
-            case 8, memoryview():
-                name = str(value, "utf-8")
-            case 5, int():
-                whole.append(value)
-            case 5, memoryview():
-                whole += _packed(value)
-            case 4 | 9, memoryview():
-                raw = bytes(value)
-            case _:
-                pass
+        fields.setdefault(number, []).append(value)
+    dims = _whole(fields.get(1, []))
+    (kind,) = _whole(fields.get(2, [1]))[-1:]
+    name = str(b"".join(_raw(fields.get(8, []))), "utf-8")
     if kind not in _DTYPES:
         raise ValueError(f"tensor {name} has a type this reader does not know")
-    if whole:  # small types may come as a list of varints; a negative one has all 64 bits
-        return name, np.array(whole, np.uint64).astype(_DTYPES[kind]).reshape(dims)
+    if 5 in fields:  # noqa: PLR2004 - small types as varints; a negative one has all 64 bits
+        return name, np.array(_whole(fields[5]), np.uint64).astype(_DTYPES[kind]).reshape(dims)
+    raw = b"".join(_raw(fields.get(9, fields.get(4, []))))
     array: npt.NDArray[np.generic] = np.frombuffer(raw, _DTYPES[kind])
     return name, array.reshape(dims)
+
+
+def _whole(values: list[int | memoryview]) -> list[int]:
+    """Repeated whole numbers, one by one or packed."""
+    return [n for v in values for n in ([v] if isinstance(v, int) else _packed(v))]
+
+
+def _raw(values: list[int | memoryview]) -> list[bytes]:
+    return [bytes(v) for v in values if not isinstance(v, int)]
 
 
 def _fields(data: memoryview, wanted: int) -> Iterator[memoryview]:

@@ -101,7 +101,7 @@ def test_a_child_that_ends_by_itself_is_started_again_too(crew: Crew) -> None:
     assert "cpu died (exit status 0)" in crew.said[0]
 
 
-def test_a_child_that_will_not_stay_alive_stops_the_farm_with_its_last_words(crew: Crew) -> None:
+def test_a_child_that_will_not_stay_alive_stops_the_farm_with_its_last_lines(crew: Crew) -> None:
     other = crew.add("api", *SLEEPS)
     crew.add("node-0", SH, "-c", "echo no model here >&2; exit 7")
     with pytest.raises(FarmStoppedError) as caught:

@@ -31,6 +31,21 @@ Said = Callable[..., list[str]]
         ("He left. ” She came.", ["He left. ”", "She came."]),
         ("Good . . . Bad.", ["Good . . .", "Bad."]),
         ("1. First item. 2. Second item.", ["1. First item.", "2. Second item."]),
+        (
+            "It is not for me. Harry said no. Harry left.",
+            ["It is not for me.", "Harry said no.", "Harry left."],
+        ),
+        (
+            "“Is it so? I think. So it is,” he said.",
+            ["“Is it so?", "I think.", "So it is,” he said."],
+        ),
+        (
+            '"It is." He left. "It is not," he said.',
+            ['"It is."', "He left.", '"It is not," he said.'],
+        ),
+        ("It cost 10s. sterling. Yes.", ["It cost 10s. sterling.", "Yes."]),
+        ("i went home. then i slept.", ["i went home.", "then i slept."]),
+        ("One." + " " * 40 + "Two.", ["One.", "Two."]),
         ("What?! No!!! Ok.", ["What?!", "No!!!", "Ok."]),
     ],
 )

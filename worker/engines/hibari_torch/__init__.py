@@ -59,7 +59,8 @@ class HibariTorchEngine:
                 nothing = np.zeros(0, np.float32)
                 chunks.append(Chunk(utterance.id, nothing, final=True, error=str(error)))
         try:
-            spoken = list(self._speak(rows))
+            with torch.inference_mode():
+                spoken = list(self._speak(rows))
         except torch.OutOfMemoryError as error:
             torch.cuda.empty_cache()
             raise MemoryError from error
@@ -82,7 +83,6 @@ class HibariTorchEngine:
                 last = i + 1 == len(rows) or rows[i + 1].utterance is not row.utterance
                 yield Chunk(row.utterance.id, samples, final=last)
 
-    @torch.inference_mode()
     def _render(self, rows: Sequence[_Row]) -> list[Samples]:
         lengths = torch.tensor([len(row.ids) for row in rows], device=self._device)
         ids = torch.zeros((len(rows), int(lengths.max())), dtype=torch.long, device=self._device)

@@ -18,6 +18,7 @@ _NORM_EPS = 1e-5
 _PROSODY_DILATIONS = (1, 2, 4, 8, 1, 2)
 _DECODER_BLOCKS = 8
 _DECODER_ROUNDS, _PROSODY_ROUNDS = 4, 6  # how often the one attention layer is run
+_PHONEME_BLOCK = 64  # phonemes are padded to a multiple of this, see _attend
 BINS = 601
 Weights = Mapping[str, Tensor]
 
@@ -39,6 +40,7 @@ class Network:
 
     def __call__(self, ids: Tensor, lengths: Tensor, speed: Tensor) -> Spectrum:
         """Ids (B, L) padded with 0, their lengths (B), speed (B)."""
+        ids = fn.pad(ids, (0, -ids.shape[1] % _PHONEME_BLOCK))
         mask = _mask(lengths, ids.shape[1])
         sound = self._text("m.text", ids, mask, _DECODER_ROUNDS)
         shape = self._text("pn.text", ids, mask, _PROSODY_ROUNDS)
@@ -85,8 +87,14 @@ class Network:
             for part in joint.chunk(3, dim=-1)
         )
         scores = q @ k.transpose(2, 3) / (width // _HEADS) ** 0.5
-        scores = scores.masked_fill(mask.reshape(rows, 1, 1, length) == 0, float("-inf"))
-        seen = (scores.softmax(-1) @ v).transpose(1, 2).reshape(rows, length, width)
+        share = scores.masked_fill(mask.reshape(rows, 1, 1, length) == 0, float("-inf")).softmax(-1)
+        # Block by block of keys: one product over all of them would add up in an order that depends
+        # on their number. A block of padding adds zeros, which change no bit.
+        seen = torch.zeros_like(q)
+        for at in range(0, length, _PHONEME_BLOCK):
+            block = slice(at, at + _PHONEME_BLOCK)
+            seen = seen + share[..., block] @ v[:, :, block]
+        seen = seen.transpose(1, 2).reshape(rows, length, width)
         x = x + self._linear(f"{name}.self_attn.out_proj", seen)
         y = fn.gelu(self._linear(f"{name}.linear1", self._norm(f"{name}.norm2", x)))
         return x + self._linear(f"{name}.linear2", y)
@@ -94,7 +102,9 @@ class Network:
     def _durations(self, x: Tensor, mask: Tensor, speed: Tensor) -> Tensor:
         """Whole frames of 25 ms per phoneme (B, L), at least one, none for padding."""
         y = fn.gelu(self._conv("pn.dur.0", x * mask))
-        frames = (self._conv("pn.dur.2", y)[..., 0].exp() - 1) / speed[:, None]
+        w = self._weights
+        logs = (y * w["pn.dur.2.weight"].flatten()).sum(-1) + w["pn.dur.2.bias"]
+        frames = (logs.exp() - 1) / speed[:, None]
         return (frames.round().clamp(min=1) * mask[..., 0]).long()
 
     def _prosody(self, x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
@@ -113,7 +123,10 @@ class Network:
         x = self._conv("m.dec_in", joint * mask)
         for i in range(_DECODER_BLOCKS):
             x = self._block(f"m.dec.{i}", x, mask)
-        return self._linear("m.head", self._norm("m.dec_norm", x)).split(BINS, dim=-1)
+        parts: tuple[Tensor, ...] = self._linear("m.head", self._norm("m.dec_norm", x)).split(
+            BINS, dim=-1
+        )
+        return parts
 
     def _norm(self, name: str, x: Tensor) -> Tensor:
         w = self._weights

@@ -1,0 +1,45 @@
+"""Sentences and messages that go wrong, on the same real farm."""
+
+import numpy as np
+import pytest
+
+from tests.chaos.farm import SENTENCES, ChaosFarm
+from worker.engines.tone import utterance_hash
+from worker.engines.tone_code import decode
+
+pytestmark = [pytest.mark.chaos, pytest.mark.xdist_group("chaos")]
+
+
+def heard(pcm: np.ndarray) -> list[str]:
+    return [mark.hash_hex for mark in decode(pcm.astype(np.float32) / 32_768, 24_000)]
+
+
+@pytest.mark.parametrize("fault", ["[[crash]]", "[[fail]]"])
+def test_a_poison_sentence_becomes_a_named_gap_and_costs_no_neighbour(
+    farm: ChaosFarm, fault: str
+) -> None:
+    good = SENTENCES[0]
+    text = "\n\n".join([*good[:10], f"Poison {fault} here.", *good[10:]])
+    job_id = farm.submit(chapters=[{"title": "", "text": text}])
+    job = farm.end_of(job_id)
+    assert job["state"] == "partial", job
+    assert job["progress"]["segments_quarantined"] == 1  # type: ignore[index]
+    [pcm] = farm.audio(job_id)
+    assert heard(pcm) == [utterance_hash(sentence, "a", 1.0) for sentence in good]
+    [gap] = farm.manifest(job_id)["gaps"]  # type: ignore[misc]
+    assert fault in text[gap["start"] : gap["end"]]
+    assert gap["reason"]
+
+
+def test_a_cancelled_job_stops_and_leaves_the_farm_to_others(farm: ChaosFarm) -> None:
+    cancelled = farm.submit()
+    farm.wait_for_fraction(cancelled, 0.1)
+    farm.post(f"/v1/jobs/{cancelled}/cancel")
+    farm.check(farm.finish(farm.submit()))
+    assert farm.end_of(cancelled)["state"] == "cancelled"
+
+
+def test_many_jobs_at_once_keep_their_sentences_apart(farm: ChaosFarm) -> None:
+    ids = [farm.submit(tier=tier) for tier in ("rush", "standard", "bulk", "standard")]
+    for job_id in ids:
+        farm.check(farm.finish(job_id))
