@@ -8,25 +8,19 @@ CPU, then shows how well the farm keeps a GPU-like device busy.
 Run: python -m benchmarks.farm --json -
 """
 
-import argparse
 import sqlite3
 import statistics
 import sys
 import time
 from collections.abc import Mapping
-from pathlib import Path
 
 import httpx
 
 from benchmarks.engine_bare import render_bare
 from benchmarks.farm_process import Watched, running_farm
-from benchmarks.report import Bar, emit
-from shared.jobs import AudioFormat, JobSpec, NewlineMode, OnUnspeakable, Pauses
-from shared.planning import plan_text
-from shared.tiers import Tier
-from worker.engines.registry import build
+from benchmarks.planned import FOUR_CHAPTERS, sentences
+from benchmarks.report import at_least, emit, parser
 
-TEXT = Path(__file__).parent / "texts" / "journey-4-chapters.txt"
 ENDED = {"completed", "partial", "failed", "cancelled"}
 TARGETS = {"efficiency": 0.65, "efficiency_mp3": 0.55, "efficiency_device": 0.93}
 DEVICE = {"base_s": 0.05, "per_item_s": 0.04}
@@ -52,15 +46,15 @@ def render(farm: Watched, body: Mapping[str, object]) -> dict[str, object]:
 
 def measure_cpu_engine(runs: int, cores: int) -> dict[str, object]:
     """Bare engine against the farm with the CPU engine."""
-    text = TEXT.read_text()
-    sentences = [p.text for p in plan_text(text, parts=None, spec=_spec()).pieces if p.text]
+    text = FOUR_CHAPTERS.read_text()
+    spoken = sentences(text)
     arms: dict[str, list[float]] = {"bare": [], "flac": [], "mp3": []}
     cpu: dict[str, dict[str, float]] = {}
     audio_s = 0.0
     with running_farm(engine="hibari", nodes=cores) as farm:
         render(farm, {"text": "One warm-up sentence.", "engine": "hibari", "format": "mp3"})
         for _ in range(runs):
-            bare = render_bare("hibari", sentences, processes=cores)
+            bare = render_bare("hibari", spoken, processes=cores)
             arms["bare"].append(bare.audio_s / bare.wall_s)
             for audio_format in ("flac", "mp3"):
                 before = farm.cpu_s()
@@ -81,7 +75,7 @@ def measure_cpu_engine(runs: int, cores: int) -> dict[str, object]:
     medians = {arm: statistics.median(values) for arm, values in arms.items()}
     return {
         "audio_s": round(audio_s, 1),
-        "sentences": len(sentences),
+        "sentences": len(spoken),
         "engine_xrt": round(medians["bare"], 2),
         "farm_xrt": round(medians["flac"], 2),
         "farm_mp3_xrt": round(medians["mp3"], 2),
@@ -91,7 +85,7 @@ def measure_cpu_engine(runs: int, cores: int) -> dict[str, object]:
         "cpu_s_by_kind": cpu,
         "overhead_ms_cpu_per_sentence": {
             arm: round(
-                1000 * sum(s for k, s in used.items() if k != "engine host") / len(sentences), 1
+                1000 * sum(s for k, s in used.items() if k != "engine host") / len(spoken), 1
             )
             for arm, used in cpu.items()
         },
@@ -122,49 +116,23 @@ def measure_device(segments: int) -> dict[str, object]:
     }
 
 
-def _spec() -> JobSpec:
-    """The settings the farm itself would freeze for this job, for the bare arm's sentences."""
-    info = build("hibari", {}).info
-    return JobSpec(
-        engine=info.name,
-        engine_version=info.version,
-        engine_backend=info.backend,
-        engine_rate_hz=info.sample_rate_hz,
-        engine_max_chars=info.max_chars,
-        engine_min_chars=info.min_chars,
-        languages=info.languages,
-        voice=info.default_voice,
-        language="en",
-        tier=Tier.STANDARD,
-        format=AudioFormat.FLAC,
-        sample_rate_hz=24_000,
-        speed=1.0,
-        seed=0,
-        pauses=Pauses(),
-        newlines=NewlineMode.PROSE,
-        on_unspeakable=OnUnspeakable.REFUSE,
-        split_chapters=True,
-    )
-
-
 def main() -> None:
     """Measure and report."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--json", default="-", metavar="PATH", help="where to, - for stdout")
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--cores", type=int, default=2, help="engine processes in both arms")
-    parser.add_argument("--segments", type=int, default=1_000, help="for the simulated device")
-    parser.add_argument("--only", choices=["engine", "device"])
-    args = parser.parse_args()
+    options = parser(__doc__)
+    options.add_argument("--runs", type=int, default=3)
+    options.add_argument("--cores", type=int, default=2, help="engine processes in both arms")
+    options.add_argument("--segments", type=int, default=1_000, help="for the simulated device")
+    options.add_argument("--only", choices=["engine", "device"])
+    args = options.parse_args()
     figures: dict[str, object] = {}
     if args.only != "device":
         figures |= measure_cpu_engine(args.runs, args.cores)
     if args.only != "engine":
         figures |= measure_device(args.segments)
-    reached = {name: float(str(figures[name])) for name in TARGETS if name in figures}
     bars = [
-        Bar(name=name, value=value, target=TARGETS[name], ok=value >= TARGETS[name])
-        for name, value in reached.items()
+        at_least(name, float(str(figures[name])), target)
+        for name, target in TARGETS.items()
+        if name in figures
     ]
     emit(figures, bars, args.json)
     sys.exit(0 if all(bar.ok for bar in bars) else 1)

@@ -4,7 +4,6 @@ Renders the English sample through the whole embedded farm, transcribes the deli
 whisper-base and asks DNSMOS. Run: python -m benchmarks.quality --json -
 """
 
-import argparse
 import json
 import subprocess
 import sys
@@ -12,17 +11,13 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.judges import dnsmos, hold_against, transcribe, whisper_base
-from benchmarks.report import Bar, emit
-from shared.planning import split_sentences
-
-SAMPLE = Path(__file__).parents[1] / "samples" / "english.txt"
+from benchmarks.planned import SAMPLE, sentences
+from benchmarks.report import at_least, at_most, emit, parser
 
 
 def main() -> None:
     """Render, listen, report."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--json", default="-", metavar="PATH", help="where to, - for stdout")
-    args = parser.parse_args()
+    args = parser(__doc__).parse_args()
     with tempfile.TemporaryDirectory(prefix="voxfarm-quality-") as folder:
         out = Path(folder) / "sample.mp3"
         command = [sys.executable, "-m", "cli", "render", str(SAMPLE), "--out", str(out), "--json"]
@@ -34,7 +29,7 @@ def main() -> None:
         report = json.loads(done.stdout)
         heard = transcribe(whisper_base(), out)
         mos = dnsmos(out)
-    hearing = hold_against(split_sentences(SAMPLE.read_text()), heard)
+    hearing = hold_against(sentences(SAMPLE.read_text()), heard)
     figures = {
         "words": hearing.words,
         "wer": round(hearing.wer, 4),
@@ -42,11 +37,10 @@ def main() -> None:
         "dnsmos": round(mos, 3),
         "render": report,
     }
-    missing = len(hearing.missing_sentences)
     bars = [
-        Bar(name="wer", value=hearing.wer, target=0.05, ok=hearing.wer <= 0.05),
-        Bar(name="missing_sentences", value=missing, target=0, ok=missing == 0),
-        Bar(name="dnsmos", value=mos, target=3.2, ok=mos >= 3.2),
+        at_most("wer", hearing.wer, 0.05),
+        at_most("missing_sentences", len(hearing.missing_sentences), 0),
+        at_least("dnsmos", mos, 3.2),
     ]
     emit(figures, bars, args.json)
     sys.exit(0 if all(bar.ok for bar in bars) else 1)

@@ -4,26 +4,35 @@ Knows keys and bytes; what lies under a key is `object_keys`' and the ledger's b
 """
 
 import io
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol
+from urllib.parse import quote
+from xml.etree.ElementTree import ParseError
 
 import urllib3
 from minio import Minio
 from minio.datatypes import Part
 from minio.deleteobjects import DeleteObject
-from minio.error import InvalidResponseError, MinioException, S3Error, ServerError
+from minio.error import MinioException, S3Error
 
 from shared.errors import NotFoundError, SetupError, StoreError
 from shared.settings import Settings
+from shared.store_http import store_http
 
 STREAM_BYTES = 1024 * 1024
 CONNECTIONS = 20  # more than any process has threads that talk to the store
-_MISSING = frozenset({"NoSuchKey", "NoSuchBucket", "NoSuchUpload"})
 _REFUSED = frozenset(
-    {"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidBucketName"}
+    {
+        "AccessDenied",
+        "InvalidAccessKeyId",
+        "InvalidBucketName",
+        "NoSuchBucket",
+        "SignatureDoesNotMatch",
+    }
 )
 
 
@@ -151,7 +160,7 @@ class S3Store:
         """See ObjectStore."""
         with _store_errors():
             for error in self._client.remove_objects(self._bucket, map(DeleteObject, keys)):
-                if error.code not in _MISSING:
+                if error.code != "NoSuchKey":
                     raise StoreError(f"the store would not delete {error.name}: {error.code}")
 
     def open_multipart(self, key: str, *, content_type: str) -> MultipartUpload:
@@ -169,7 +178,7 @@ class S3Store:
             key,
             expires=timedelta(seconds=expires_s),
             response_headers={
-                "response-content-disposition": f'attachment; filename="{filename}"',
+                "response-content-disposition": content_disposition(filename),
                 "response-content-type": content_type,
             },
         )
@@ -192,9 +201,11 @@ class _S3Multipart:
     def complete(self) -> None:
         parts = [Part(number, etag) for number, etag in sorted(self._etags.items())]
         with _store_errors():
-            self._client._complete_multipart_upload(  # noqa: SLF001
+            done = self._client._complete_multipart_upload(  # noqa: SLF001
                 self._bucket, self._key, self._upload_id, parts
             )
+        if not done.etag:  # S3 may say 200 first and find an error later
+            raise StoreError("the store could not complete an upload")
 
     def abort(self) -> None:
         try:
@@ -213,12 +224,15 @@ def _client(settings: Settings, endpoint: str) -> Minio:
         secret_key=settings.s3_secret_key.get_secret_value(),
         secure=settings.s3_secure,
         region=settings.s3_region,  # named, so that signing never asks the store for it
-        http_client=urllib3.PoolManager(
-            maxsize=CONNECTIONS,
-            timeout=urllib3.Timeout(connect=3, read=30),
-            retries=urllib3.Retry(total=2, backoff_factor=0.1, status_forcelist=(502, 503, 504)),
-        ),
+        http_client=store_http(connections=CONNECTIONS),
     )
+
+
+def content_disposition(filename: str) -> str:
+    """An ASCII header value that names the file, whatever its letters (RFC 6266, RFC 8187)."""
+    plain = re.sub(r'[^ -~]|["\\%]', "_", filename)
+    exact = "" if plain == filename else f"; filename*=UTF-8''{quote(filename, safe='')}"
+    return f'attachment; filename="{plain}"{exact}'
 
 
 @contextmanager
@@ -227,12 +241,15 @@ def _store_errors() -> Iterator[None]:
     try:
         yield
     except S3Error as error:
-        if error.code in _MISSING:
-            raise NotFoundError(f"no such object: {error.code}", code="object-not-found") from error
+        if error.code == "NoSuchKey":
+            raise NotFoundError("no such object", code="object-not-found") from error
         if error.code in _REFUSED:
-            raise SetupError(f"the object store refuses us: {error.code}") from error
+            raise SetupError(
+                f"the object store refuses us: {error.code}"
+                f"{f' ({error.bucket_name})' if error.bucket_name else ''}; check VOXFARM_S3_*"
+            ) from error
         raise StoreError(f"the object store failed: {error.code}") from error
-    except (InvalidResponseError, ServerError, MinioException) as error:
+    except (MinioException, ParseError, UnicodeDecodeError) as error:  # not S3's language
         raise StoreError(f"the object store failed: {type(error).__name__}") from error
     except (urllib3.exceptions.HTTPError, OSError) as error:
         raise StoreError(f"the object store is away: {type(error).__name__}") from error

@@ -81,19 +81,19 @@ class HostProcess:
         log.warning("the %s engine host died (%s): starting it again", self.engine, code)
         self.start()
 
-    def kill_if_silent(self) -> None:
-        """Kill a live host that has not answered for `host_silence_s`, loading excepted."""
+    def kill_if_hung(self) -> None:
+        """Kill a host whose engine has been in one step, or which has said nothing, for too long."""
+        limit_s = self._settings.host_silence_s
         try:
-            self.link.ping()
+            stuck_s = self.link.ping().busy_s
             self._heard_at = time.monotonic()
         except TransientError:
-            limit_s = self._settings.host_silence_s
-            since = max(self._heard_at, self._starts[-1])
+            stuck_s = time.monotonic() - max(self._heard_at, self._starts[-1])
             if not self.socket_path.exists():  # still loading its engine
                 limit_s = READY_TIMEOUT_S
-            if self._process is not None and self._alive() and time.monotonic() - since > limit_s:
-                log.warning("the %s engine host is silent: killing it", self.engine)
-                self._process.kill()
+        if self._process is not None and self._alive() and stuck_s > limit_s:
+            log.warning("the %s engine host is stuck: killing it", self.engine)
+            self._process.kill()
 
     def stop(self) -> None:
         """End the host in order, or by force after a while."""
@@ -134,7 +134,7 @@ class Node:
             self._publish()
             for tiers in CONSUMERS:
                 self._start_consumer(tiers)
-            watch = threading.Thread(target=self._watch_for_silence, daemon=True)
+            watch = threading.Thread(target=self._watch_for_hangs, daemon=True)
             watch.start()
             self._keep_alive()
         except HostLostError as error:
@@ -180,10 +180,10 @@ class Node:
             command += ["--host", f"{host.engine}={host.socket_path}"]
         self._consumers[tiers] = subprocess.Popen(command)
 
-    def _watch_for_silence(self) -> None:
+    def _watch_for_hangs(self) -> None:
         while not self._stop.wait(1.0):
             for host in self._hosts:
-                host.kill_if_silent()
+                host.kill_if_hung()
 
     def _end_all(self) -> None:
         for process in self._consumers.values():

@@ -115,18 +115,21 @@ def _opened(manuscript: Manuscript, found: list[_Found]) -> Iterator[tuple[int, 
     still_to_come = Counter(one.heading.key for one in found)
     ends = [*(one.start for one in found), len(manuscript.text)][1:]
     bare: list[_Found] = []  # headings without a body, just before this one
+    listed: set[int] = set()  # their ranks
     for one, end in zip(found, ends, strict=True):
         still_to_come[one.heading.key] -= 1
         again = still_to_come[one.heading.key] > 0
         size = end - one.body
         body = manuscript.text[one.body : min(end, one.body + 2 * _LEAST_BODY)].strip()
         has_body = len(body) >= _LEAST_BODY or bool(_SENTENCE_END.search(body))
-        listed = any(other.heading.rank == one.heading.rank for other in bare)
-        if not has_body or (again and (listed or size < _SMALL_BODY)):
+        rank = one.heading.rank
+        if not has_body or (again and (rank in listed or size < _SMALL_BODY)):
             bare.append(one)
+            listed.add(rank)
             continue
         opens = [one]
         while bare and bare[-1].heading.rank < opens[0].heading.rank:
             opens.insert(0, bare.pop())
         bare.clear()
+        listed.clear()
         yield opens[0].start, ", ".join(each.title for each in opens)

@@ -107,7 +107,9 @@ def _fitted(
                 waiting = None
             marks = _MARKS.match(manuscript.shape, begin, stop)  # of a letter said before
             text = manuscript.spoken(marks.end() if marks else begin, stop)
-            waiting = Chunk(start, stop, SegmentKind.SPEECH, text, kind, whole=start == begin)
+            waiting = Chunk(
+                start, stop, SegmentKind.SPEECH, text, kind, whole=start == begin and not marks
+            )
             start = stop
         elif waiting:
             waiting.end = start = stop

@@ -21,9 +21,10 @@ _PLACES = (
     ),
     (re.compile(rf"(,{_AFTER})\s+|([，、]+{_AFTER})\s*"), Break.CLAUSE),
     (
-        re.compile(rf"(\S)\s+|([{UNSPACED}])(?=\w)(?![ー々ゝゞヽヾ])|(\w)(?=[{UNSPACED}])"),
+        re.compile(rf"([^\s.])\s+|([{UNSPACED}])(?=\w)(?![ー々ゝゞヽヾ])|(\w)(?=[{UNSPACED}])"),
         Break.WORD,
     ),
+    (re.compile(r"(\.)\s+"), Break.WORD),  # an abbreviation: "Mr." had better not end a piece
 )
 _EXTRA_SPACE = re.compile(r"(?<=\s)\s+")
 _VIRAMA = 9  # canonical combining class

@@ -137,9 +137,9 @@ def _is_end(plain: str, begin: int, stop: int) -> bool:
     """Whether the sentence that began at `begin` really ends at `stop`."""
     head = _head(plain, begin, stop)
     following = plain[stop]
-    if not head or following in ",;:)":
+    last = head[-1:]
+    if following in ",;:)":
         return False
-    last = head[-1]
     if following.islower() and (last != "." or not _SMALL.match(plain, begin)):
         return False  # “No!” he cried; a small letter begins a sentence only where all do
     if last == "." and plain[stop - 1] == "." and following.isalnum():

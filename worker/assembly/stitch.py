@@ -15,7 +15,6 @@ LEAD_IN_S = 0.1  # silence before a part's first clip: players swallow the very 
 GUARD_S = 0.010  # near-silence left around a clip's sound, so that no soft onset is cut
 FADE_S = 0.004  # raised cosine at both ends of a clip: no click whatever the engine leaves there
 FLOOR_DB = -60.0  # below this an edge counts as silence; the quietest fricatives lie 15 dB above
-_FRAME_S = 0.005
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,21 +71,26 @@ class Stitcher:
             yield out
 
     def _joined(self, clips: Iterable[Clip]) -> Iterator[Samples]:
-        yield self._silence(LEAD_IN_S)
+        yield self._silence(round(LEAD_IN_S * self._in_rate_hz))
+        owed = 0  # silence asked for since the last sound and not yet there
         for clip in clips:
-            sound = faded(trimmed(clip.samples, self._in_rate_hz), self._in_rate_hz)
-            if len(sound):
+            kept, quiet_before, quiet_after = trimmed(clip.samples, self._in_rate_hz)
+            if len(kept):
+                # The guards of both neighbours are part of the pause that is heard.
+                if owed > quiet_before:
+                    yield self._silence(owed - quiet_before)
                 start = self._written
-                self._written += len(sound)
+                self._written += len(kept)
                 self.placed.append(
                     Placed(clip.index, self._delivered(start), self._delivered(self._written))
                 )
-                yield sound
-            if clip.pause_after_s > 0:
-                yield self._silence(clip.pause_after_s)
+                yield faded(kept, self._in_rate_hz)
+                owed = -quiet_after
+            owed += round(max(0.0, clip.pause_after_s) * self._in_rate_hz)
+        if owed > 0:
+            yield self._silence(owed)
 
-    def _silence(self, seconds: float) -> Samples:
-        length = round(seconds * self._in_rate_hz)
+    def _silence(self, length: int) -> Samples:
         self._written += length
         return np.zeros(length, np.float32)
 
@@ -95,26 +99,19 @@ class Stitcher:
         return (position * self._out_rate_hz + self._in_rate_hz // 2) // self._in_rate_hz
 
 
-def trimmed(samples: Samples, rate_hz: int) -> Samples:
-    """The clip without near-silence at its ends, but for a guard, so that pauses come out as asked.
+def trimmed(samples: Samples, rate_hz: int) -> tuple[Samples, int, int]:
+    """The clip without near-silence at its ends, but for a guard; and the guards' lengths.
 
-    A clip that is quiet throughout is returned whole: silence may be what the engine meant.
+    The lengths are those of the near-silence that is left before and after the sound. A clip that
+    is quiet throughout is returned whole, as sound: silence may be what the engine meant.
     """
-    frame = max(1, round(_FRAME_S * rate_hz))
-    count = len(samples) // frame
-    if count == 0:
-        return samples
-    peaks = np.abs(samples[: count * frame].reshape(count, frame)).max(axis=1)
-    loud = np.flatnonzero(peaks > 10 ** (FLOOR_DB / 20))
+    loud = np.flatnonzero(np.abs(samples) > 10 ** (FLOOR_DB / 20))
     if not len(loud):
-        return samples
+        return samples, 0, 0
     guard = round(GUARD_S * rate_hz)
-    start = max(0, int(loud[0]) * frame - guard)
-    end = int(loud[-1] + 1) * frame
-    tail = samples[end:]  # a rest shorter than a frame is kept if it is loud
-    if len(tail) < frame and len(tail) and np.abs(tail).max() > 10 ** (FLOOR_DB / 20):
-        end = len(samples)
-    return samples[start : min(len(samples), end + guard)]
+    first, last = int(loud[0]), int(loud[-1])
+    start, end = max(0, first - guard), min(len(samples), last + 1 + guard)
+    return samples[start:end], first - start, end - last - 1
 
 
 def faded(samples: Samples, rate_hz: int) -> Samples:

@@ -7,49 +7,14 @@ samples, bit for bit: the model is deterministic and its noise comes from the ut
 """
 
 from collections.abc import Collection, Sequence
-from importlib.metadata import version
 
 import hibari
 import numpy as np
 
 from shared.errors import UtteranceError
-from shared.voices import EngineInfo, VoiceInfo
 from worker.engines.base import Chunk, Samples, Utterance
-from worker.engines.english.reading import REVISION
 from worker.engines.hibari_text import HibariText
-
-MIN_SPEED, MAX_SPEED = 0.5, 2.0
-MAX_CHARS = 400  # one pass of the model in nearly all cases; 25 s of audio, 0.15 s of work
-MIN_CHARS = 12  # alone, shorter sentences lose their first sound ("I", "Oh!", "Hm.")
-
-
-def hibari_info(backend: str, *, name: str, slots: int) -> EngineInfo:
-    """What every hibari backend says of itself.
-
-    The version names the reading rules too: they shape the sound as much as the model does.
-    """
-    licence = "Apache-2.0"
-    return EngineInfo(
-        name=name,
-        version=f"{version('hibari-tts')}+r{REVISION}",
-        backend=backend,
-        licence=licence,
-        sample_rate_hz=hibari.SAMPLE_RATE,
-        voices=(
-            VoiceInfo(id="heart", language="en", name="Heart", gender="female", licence=licence),
-        ),
-        languages=("en",),
-        slots=slots,
-        max_chars=MAX_CHARS,
-        min_chars=MIN_CHARS,
-        chars_per_audio_s=15.5,
-    )
-
-
-def check_speed(speed: float) -> None:
-    """Raise UtteranceError outside the speeds the model speaks clearly at."""
-    if not MIN_SPEED <= speed <= MAX_SPEED:
-        raise UtteranceError(f"speed must lie between {MIN_SPEED} and {MAX_SPEED}")
+from worker.engines.hibari_voice import check_speed, hibari_info
 
 
 class HibariEngine:

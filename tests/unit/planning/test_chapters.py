@@ -147,6 +147,7 @@ def test_a_title_may_wrap_or_stand_on_the_next_line() -> None:
     assert titles("CHAPTER I\nThe Long Road" + body) == ["CHAPTER I The Long Road"]
     assert titles("CHAPTER I\n\nThe Long Road" + body) == ["CHAPTER I The Long Road"]
     assert titles("CHAPTER I\nIt was a dark night. The rain fell.\n") == ["CHAPTER I"]
+    assert titles("CHAPTER I. THE BALL\nIt was a dark\nnight.\n") == ["CHAPTER I. THE BALL"]
     assert titles("第一章\n山中何事\n\n天黑了。下雨了。\n") == ["第一章 山中何事"]
 
 

@@ -62,6 +62,7 @@ def words(text: str) -> str:
 @example(text="", changes={})
 @example(text="a" + "\u0301" * 50, changes={"engine_max_chars": 7})
 @example(text="😀.", changes={})
+@example(text="00000\r\u0300\u03000", changes={"engine_max_chars": 4, "engine_min_chars": 2})
 @example(text=". 0", changes={"engine_max_chars": 1})
 @example(text="x \u2029\u2029\n 😀 \n\n好。”", changes={"languages": ("zh",)})
 def test_pieces_tile_the_text_and_say_every_word(

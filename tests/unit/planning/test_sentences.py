@@ -104,5 +104,11 @@ def test_a_full_stop_after_a_long_stretch_without_any_is_found(said: Said) -> No
     assert pieces[-2].endswith("end.")
 
 
+def test_a_sentence_longer_than_the_splitters_window_does_not_hide_the_next(said: Said) -> None:
+    pieces = said("Mr. Brown and " * 300 + "all went. Next one here.")
+    assert pieces[-1] == "Next one here."
+    assert not any(piece.endswith("Mr.") for piece in pieces)
+
+
 def test_the_splitter_is_shielded_from_what_makes_it_panic(said: Said) -> None:
     assert said("\u3000Aé. B\u3000é.\u3000C. \ud800. D.", language="de")[0] == "Aé."

@@ -12,11 +12,11 @@ from torch import Tensor
 
 from shared.errors import SetupError, UtteranceError
 from worker.engines.base import Chunk, Samples, Utterance
-from worker.engines.hibari import check_speed, hibari_info
 from worker.engines.hibari_text import HibariText
 from worker.engines.hibari_torch.network import BINS, Network
 from worker.engines.hibari_torch.signal import synthesize
 from worker.engines.hibari_torch.weights import load_weights
+from worker.engines.hibari_voice import check_speed, hibari_info
 
 SLOTS = 8
 _WARM_UP = ("One.", "Two words.", "And a sentence that is longer than the others are.")
