@@ -23,9 +23,12 @@ class StepState(StrEnum):
     CANCELLED = "cancelled"
 
 
+_LATE = frozenset({StepState.DONE, StepState.FAILED})  # by the newest token, past its lease
+
 STEP_TRANSITIONS: dict[StepState, frozenset[StepState]] = {
-    StepState.PENDING: frozenset({StepState.DISPATCHED, StepState.CANCELLED}),
-    StepState.DISPATCHED: frozenset({StepState.LEASED, StepState.PENDING, StepState.CANCELLED}),
+    StepState.PENDING: frozenset({StepState.DISPATCHED, StepState.CANCELLED}) | _LATE,
+    StepState.DISPATCHED: frozenset({StepState.LEASED, StepState.PENDING, StepState.CANCELLED})
+    | _LATE,
     StepState.LEASED: frozenset(
         {
             StepState.LEASED,

@@ -214,7 +214,7 @@ class _S3Multipart:
                     self._bucket, self._key, self._upload_id
                 )
         except (StoreError, NotFoundError, SetupError):
-            return  # the stale upload is swept later
+            return  # what is left of it costs only space, and the store may expire it
 
 
 def _client(settings: Settings, endpoint: str) -> Minio:

@@ -6,6 +6,7 @@ import pwd
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import uuid
@@ -18,6 +19,7 @@ import pytest
 from cli.servers.ports import LOOPBACK, free_ports
 from cli.servers.seaweed import SeaweedServer
 from cli.servers.valkey import ValkeyServer
+from shared.lifeline import die_with_parent
 from shared.settings import Settings
 
 POSTGRES_TIMEOUT_S = 60.0
@@ -102,8 +104,15 @@ class PostgresServer:
                 stderr=log,
                 cwd=self._folder,
                 user=self._user,
+                preexec_fn=_end_with_the_tests,  # noqa: PLW1509 - only system calls
                 extra_groups=[] if self._user is not None else None,
             )
+
+
+def _end_with_the_tests() -> None:
+    """Runs in the child, as its own user: a killed test run leaves no server behind."""
+    if sys.platform == "linux":
+        die_with_parent(signal_no=signal.SIGQUIT)
 
 
 @pytest.fixture(scope="session")

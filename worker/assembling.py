@@ -82,7 +82,10 @@ def _assemble_part(farm: Farm, claimed: StepClaim) -> None:
         sha256=_sha256_of_stored(farm, key, size_bytes, lease.progress),
         samples=stitcher.total_samples,
         rate_hz=spec.sample_rate_hz,
-        timeline=[[p.index, p.start_sample, p.end_sample] for p in stitcher.placed],
+        timeline=[
+            [p.index, p.start_sample, min(p.end_sample, stitcher.total_samples)]
+            for p in stitcher.placed
+        ],
     )
     committed = farm.database.transact(lambda conn: deliverables.commit_part(conn, claimed, file))
     crash_point("assemble.committed")

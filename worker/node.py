@@ -82,7 +82,7 @@ class HostProcess:
         self.start()
 
     def kill_if_hung(self) -> None:
-        """Kill a host whose engine has been in one step, or which has said nothing, for too long."""
+        """Kill a host that has been in one step, or has said nothing, for too long."""
         limit_s = self._settings.host_silence_s
         try:
             stuck_s = self.link.ping().busy_s

@@ -16,7 +16,13 @@ from sqlalchemy import Connection
 from shared import object_keys
 from shared.content import seed_for
 from shared.crashpoints import crash_point
-from shared.errors import HostLostError, TransientError, UtteranceError, VoxfarmError
+from shared.errors import (
+    HostLostError,
+    SetupError,
+    TransientError,
+    UtteranceError,
+    VoxfarmError,
+)
 from shared.farm import Farm
 from shared.ledger import segments
 from shared.ledger.segments import Audio, Claim, Committed
@@ -97,7 +103,10 @@ class Renderer:
             # With companions on the device nobody knows whose fault it was: next time alone.
             alone = error.companions == 0
             committed = self._give_back(claim, error, crashed=alone, suspect=not alone)
-        except TransientError as error:
+        except (
+            TransientError,
+            SetupError,
+        ) as error:  # not the sentence's fault, nor its neighbours'
             committed = self._give_back(claim, error)
         except UtteranceError as error:
             committed = self._give_back(claim, error, crashed=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection
 
 from shared.crashpoints import crash_point
-from shared.errors import TransientError
+from shared.errors import SetupError, TransientError
 from shared.farm import Farm
 from shared.jobs import JobState
 from shared.ledger import jobs, steps
@@ -50,7 +50,7 @@ class StepRunner:
         crash_point(f"{claimed.kind}.claimed")
         try:
             self.work[claimed.kind](self.farm, claimed)
-        except TransientError as error:
+        except (TransientError, SetupError) as error:  # mended by waiting, or by the operator
             log.warning("%s of job %s waits: %s", claimed.kind, claimed.job_id, error)
             self._give_back(claimed, error, burn=False)
         except Exception as error:

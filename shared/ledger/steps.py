@@ -107,7 +107,11 @@ def renew(conn: Connection, claimed: StepClaim, *, lease_s: float) -> bool:
 
 
 def finish(conn: Connection, claimed: StepClaim) -> bool:
-    """Mark a step done under its token. False: it was not this token's to finish."""
+    """Mark a step done under its token. False: it was not this token's to finish.
+
+    The newest token may finish even after its lease ran out, so that a slow store delays work but
+    never makes it spin.
+    """
     return _close(conn, claimed, StepState.DONE, None)
 
 
@@ -122,7 +126,7 @@ def _close(conn: Connection, claimed: StepClaim, state: StepState, error: str | 
         .where(
             t.step.c.id == claimed.id,
             t.step.c.token == claimed.token,
-            t.step.c.state == StepState.LEASED,
+            t.step.c.state.in_((StepState.LEASED, StepState.DISPATCHED, StepState.PENDING)),
             _job_alive(),
         )
         .values(state=state, done_at=db_now(), lease_until=None, error=error)

@@ -20,10 +20,11 @@ import psutil
 import pytest
 import soundfile
 
+from cli.client import FarmClient
 from cli.data_folder import DataFolder
 
 VOXFARM = [sys.executable, "-P", "-m", "cli"]
-TEXT = "".join(f"This is sentence number {n} of the story. " for n in range(1, 41))
+TEXT = "".join(f"This is sentence number {n} of the story. " for n in range(1, 25))
 READY_S = 90.0
 pytestmark = [
     pytest.mark.slow,
@@ -116,10 +117,16 @@ class Place:
         assert len(found) == 1
         return found[0]
 
-    def jobs(self) -> list[dict[str, object]]:
-        listed = self.voxfarm("jobs", "list", "--json")
-        assert listed.returncode == 0, listed.stderr
-        return json.loads(listed.stdout)  # type: ignore[no-any-return]
+    def client(self) -> FarmClient:
+        address = self.data.running()
+        assert address is not None
+        return FarmClient(address.url)
+
+    def wait_for_rendering(self) -> None:
+        """Return once a job of this farm has some of its sentences and not all of them."""
+        wait_until(self.data.running, within_s=READY_S)
+        with self.client() as client:
+            wait_until(lambda: any(0 < job.progress.fraction < 1 for job in client.jobs()))
 
 
 def wait_until(condition: Callable[[], object], within_s: float = 30.0) -> None:
@@ -163,7 +170,8 @@ def test_a_running_farm_is_found_used_and_refuses_a_second(place: Place) -> None
         assert seconds_of(place.folder / "story.flac") == pytest.approx(told["audio_s"], abs=0.001)
 
         job_id = told["job_id"]
-        assert [job["id"] for job in place.jobs()] == [job_id]
+        listed = place.voxfarm("jobs", "list", "--json")
+        assert [job["id"] for job in json.loads(listed.stdout)] == [job_id]
         assert place.voxfarm("jobs", "wait", job_id).returncode == 0
         assert f"job         {job_id}" in place.voxfarm("jobs", "show", job_id).stdout
         fetched = place.voxfarm("jobs", "download", job_id, "--out", "again.flac")
@@ -185,7 +193,7 @@ def test_a_running_farm_is_found_used_and_refuses_a_second(place: Place) -> None
         began_s = time.monotonic()
         farm.send_signal(signal.SIGINT)
         assert farm.wait(20) == 0
-        assert time.monotonic() - began_s < 6
+        assert time.monotonic() - began_s < 10  # 5 s, and slack for a machine that does much else
         assert place.data.running() is None
         assert not place.processes()
 
@@ -200,7 +208,7 @@ def test_a_dead_process_is_named_and_replaced_and_the_render_goes_on(tmp_path: P
         with place.started(
             "render", "story.txt", "--out", "shaken.wav", "--format", "wav"
         ) as render:
-            wait_until(lambda: any(job["state"] == "rendering" for job in place.jobs()))
+            place.wait_for_rendering()
             for words in (("api",), ("worker.scheduler",), ("worker.node",)):
                 place.process("-m", *words).kill()
             place.server("valkey").kill()
@@ -222,7 +230,7 @@ def test_children_die_with_a_killed_supervisor_and_the_next_one_goes_on(tmp_path
         farm_up(place) as farm,
         place.started("render", "story.txt", "--format", "wav") as render,
     ):
-        wait_until(lambda: any(job["state"] == "rendering" for job in place.jobs()))
+        place.wait_for_rendering()
         farm.kill()
         farm.wait()
         wait_until(lambda: {p.pid for p in place.processes()} <= {render.pid}, within_s=10)
@@ -242,7 +250,7 @@ def test_a_render_brings_its_own_farm_and_takes_it_away(place: Place) -> None:
 
 def test_two_renders_share_one_farm_that_stays_for_the_longer(tmp_path: Path) -> None:
     (tmp_path / "story.txt").write_text(TEXT)
-    place = Place(tmp_path, delay_s=0.1)
+    place = Place(tmp_path, delay_s=0.4)
     with place.started("render", "story.txt", "--out", "long.wav", "--format", "wav") as long:
         wait_until(place.data.running, within_s=READY_S)
         short = place.voxfarm(
@@ -259,8 +267,7 @@ def test_a_killed_embedded_farm_is_replaced_and_the_job_goes_on(tmp_path: Path) 
     (tmp_path / "story.txt").write_text(TEXT)
     place = Place(tmp_path, delay_s=0.1)
     with place.started("render", "story.txt", "--format", "wav") as render:
-        wait_until(place.data.running, within_s=READY_S)
-        wait_until(lambda: any(job["state"] == "rendering" for job in place.jobs()))
+        place.wait_for_rendering()
         place.process("up", "--until-unused").kill()
         _, said = render.communicate(timeout=120)
         assert render.returncode == 0, said
@@ -275,8 +282,7 @@ def test_an_interrupted_or_killed_render_leaves_no_farm_behind(
     (tmp_path / "story.txt").write_text(TEXT)
     place = Place(tmp_path, delay_s=0.5)
     with place.started("render", "story.txt", "--format", "wav") as render:
-        wait_until(place.data.running, within_s=READY_S)
-        wait_until(lambda: any(job["state"] == "rendering" for job in place.jobs()))
+        place.wait_for_rendering()
         render.send_signal(number)
         _, said = render.communicate(timeout=30)
         if number == signal.SIGINT:

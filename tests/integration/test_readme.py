@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import httpx
+import pytest
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "text_to_url.py"
@@ -24,6 +25,7 @@ def test_every_link_of_the_documents_leads_somewhere() -> None:
                 assert (document.parent / target).exists(), f"{document.name}: {target}"
 
 
+@pytest.mark.xdist_group("hibari")
 def test_the_example_prints_a_playable_url(hibari_farm: str) -> None:
     done = subprocess.run(
         [sys.executable, str(EXAMPLE), hibari_farm], check=True, capture_output=True, text=True
