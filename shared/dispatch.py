@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from shared.broker import Broker, segment_task_id, step_task_id
 from shared.crashpoints import crash_point
 from shared.errors import BrokerError
-from shared.ledger import nodes, segments, steps
+from shared.ledger import feeding, nodes, steps
 from shared.ledger.database import Database
 from shared.messages import SynthMessage
 from shared.settings import Settings
@@ -39,8 +39,8 @@ class Dispatcher:
 
         def mark(conn: Connection) -> list[SynthMessage]:
             self.database.lock_tier(conn, tier)
-            room = self._window(conn) - segments.in_flight(conn, tier)
-            return segments.feed(conn, tier, room)
+            room = self._window(conn) - feeding.in_flight(conn, tier)
+            return feeding.feed(conn, tier, room)
 
         messages = self.database.transact(mark)
         crash_point("dispatch.marked")
@@ -48,12 +48,9 @@ class Dispatcher:
             self._send_quietly(lambda: self.broker.send_segments(messages))
         return len(messages)
 
-    def fill_if_low(self, tier: Tier) -> int:
-        """`fill`, but only below half a window: cheap enough to call after every commit."""
-        low = self.database.read(
-            lambda conn: segments.in_flight(conn, tier) * 2 < self._window(conn)
-        )
-        return self.fill(tier) if low else 0
+    def is_low(self, conn: Connection, tier: Tier) -> bool:
+        """True when less than half of the tier's window is in flight: asked with every commit."""
+        return feeding.in_flight(conn, tier) * 2 < self._window(conn)
 
     def send_steps(self, step_ids: Sequence[str] | None = None) -> int:
         """Send waiting steps: those given, or all that are due. Returns how many."""
@@ -73,15 +70,15 @@ class Dispatcher:
 
     def _recover_segments(self, tier: Tier) -> int:
         age_s = self.settings.redispatch_after_s
-        in_flight = self.database.read(lambda conn: segments.in_flight(conn, tier))
+        in_flight = self.database.read(lambda conn: feeding.in_flight(conn, tier))
         if in_flight <= self.broker.held(tier.queue):
             return 0
-        suspects = self.database.read(lambda conn: segments.dispatched_before(conn, tier, age_s))
+        suspects = self.database.read(lambda conn: feeding.dispatched_before(conn, tier, age_s))
         held = self.broker.held_ids(tier.queue)
         lost = [message for message in suspects if segment_task_id(message) not in held]
         if not lost:
             return 0
-        return self.database.transact(lambda conn: segments.take_back_lost(conn, lost))
+        return self.database.transact(lambda conn: feeding.take_back_lost(conn, lost))
 
     def _recover_steps(self) -> int:
         age_s = self.settings.redispatch_after_s

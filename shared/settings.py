@@ -95,8 +95,8 @@ class Settings(BaseSettings):
     host_silence_s: float = Field(
         default=60.0, description="an engine host silent this long under work is killed"
     )
-    window_factor: float = Field(default=3.0, ge=1, description="window = factor * slots, per tier")
-    window_min: int = Field(default=8, ge=1, description="least window of a tier, in segments")
+    window_factor: float = Field(default=4.0, ge=1, description="window = factor * slots, per tier")
+    window_min: int = Field(default=16, ge=1, description="least window of a tier, in segments")
     redispatch_after_s: float = Field(
         default=5.0, description="a dispatch is not suspected lost before this age"
     )

@@ -21,9 +21,9 @@ from shared.crashpoints import crash_point
 from shared.errors import FatalError
 from shared.farm import Farm
 from shared.jobs import JobSpec
-from shared.ledger import deliverables, jobs, segments, steps
+from shared.ledger import deliverables, jobs, segment_records, steps
 from shared.ledger.deliverables import Deliverable, PartRecord
-from shared.ledger.segments import SegmentRecord
+from shared.ledger.segment_records import SegmentRecord
 from shared.ledger.steps import StepClaim
 from shared.ledger.tables import WHOLE_JOB
 from shared.segments import SegmentKind, SegmentState
@@ -178,7 +178,9 @@ def _rows(
 ) -> Iterator[SegmentRecord]:
     def page(after: int) -> list[SegmentRecord]:
         return farm.database.read(
-            lambda conn: segments.page(conn, claimed.job_id, limit=PAGE, after=after, part=part)
+            lambda conn: segment_records.page(
+                conn, claimed.job_id, limit=PAGE, after=after, part=part
+            )
         )
 
     rows = page(-1)

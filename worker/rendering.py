@@ -25,7 +25,7 @@ from shared.errors import (
 )
 from shared.farm import Farm
 from shared.ledger import segments
-from shared.ledger.segments import Audio, Claim, Committed
+from shared.ledger.segments import Audio, Claim
 from shared.messages import MESSAGE_VERSION, SynthMessage
 from shared.tiers import Tier
 from worker.assembly.segment_audio import encode_segment
@@ -37,6 +37,14 @@ log = logging.getLogger(__name__)
 
 class ClaimLostError(VoxfarmError):
     """The job ended or another worker holds the segment: stop, and change nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a finished try leaves to do: a step to send, a window to fill."""
+
+    step_id: str | None
+    window_is_low: bool
 
 
 @dataclass(slots=True)
@@ -96,26 +104,26 @@ class Renderer:
 
     def _carry_out(self, claim: Claim) -> None:
         try:
-            committed = self._produce(claim)
+            outcome = self._produce(claim)
         except ClaimLostError:
             return
         except HostLostError as error:
             # With companions on the device nobody knows whose fault it was: next time alone.
             alone = error.companions == 0
-            committed = self._give_back(claim, error, crashed=alone, suspect=not alone)
+            outcome = self._give_back(claim, error, crashed=alone, suspect=not alone)
         except (
             TransientError,
             SetupError,
         ) as error:  # not the sentence's fault, nor its neighbours'
-            committed = self._give_back(claim, error)
+            outcome = self._give_back(claim, error)
         except UtteranceError as error:
-            committed = self._give_back(claim, error, crashed=True)
+            outcome = self._give_back(claim, error, crashed=True)
         except Exception as error:
             log.exception("segment %s/%d failed", claim.job_id, claim.index)
-            committed = self._give_back(claim, error, crashed=True)
-        self._follow_up(claim, committed)
+            outcome = self._give_back(claim, error, crashed=True)
+        self._follow_up(claim, outcome)
 
-    def _produce(self, claim: Claim) -> Committed:
+    def _produce(self, claim: Claim) -> Outcome:
         lease = _Lease(self.farm, claim)
         host = self.hosts.get(claim.engine)
         if host is None:
@@ -126,11 +134,13 @@ class Renderer:
         crash_point("segment.rendered")
         audio = self._store(claim, samples, host.info().sample_rate_hz)
         crash_point("segment.stored")
-        committed = self.farm.database.transact(
-            lambda conn: segments.commit(conn, claim.job_id, claim.index, claim.token, audio)
-        )
+        outcome = self.farm.database.transact(lambda conn: self._commit(conn, claim, audio))
         crash_point("segment.committed")
-        return committed
+        return outcome
+
+    def _commit(self, conn: Connection, claim: Claim, audio: Audio) -> Outcome:
+        committed = segments.commit(conn, claim.job_id, claim.index, claim.token, audio)
+        return Outcome(committed.step_id, self.farm.dispatcher.is_low(conn, Tier(claim.tier)))
 
     def _store(self, claim: Claim, samples: Samples, rate_hz: int) -> Audio:
         data = encode_segment(samples, rate_hz)
@@ -140,33 +150,35 @@ class Renderer:
 
     def _give_back(
         self, claim: Claim, error: Exception, *, crashed: bool = False, suspect: bool = False
-    ) -> Committed:
+    ) -> Outcome:
         """Release the claim, or quarantine the segment when it has crashed too often."""
         reason = f"{type(error).__name__}: {error}"
         log.warning("segment %s/%d goes back: %s", claim.job_id, claim.index, reason)
         limit = self.farm.settings.max_attempts
 
-        def decide(conn: Connection) -> Committed:
+        def decide(conn: Connection) -> Outcome:
             where = (claim.job_id, claim.index, claim.token)
             if crashed and claim.crashes + 1 >= limit:
-                return segments.quarantine(conn, *where, reason)
+                gap = segments.quarantine(conn, *where, reason)
+                return Outcome(gap.step_id, window_is_low=True)
             delay_s = random.uniform(0.2, 1.0) * 2**claim.crashes  # noqa: S311 - jitter
             segments.release(
                 conn, *where, delay_s=delay_s, error=reason, crashed=crashed, suspect=suspect
             )
-            return Committed(won=False)
+            return Outcome(None, window_is_low=True)
 
         try:
             return self.farm.database.transact(decide)
         except TransientError:  # then the lease runs out
-            return Committed(won=False)
+            return Outcome(None, window_is_low=False)
 
-    def _follow_up(self, claim: Claim, committed: Committed) -> None:
+    def _follow_up(self, claim: Claim, outcome: Outcome) -> None:
         """Send what the commit made ready; the scheduler does it if we cannot."""
         try:
-            if committed.step_id is not None:
-                self.farm.dispatcher.send_steps([committed.step_id])
-            self.farm.dispatcher.fill_if_low(Tier(claim.tier))
+            if outcome.step_id is not None:
+                self.farm.dispatcher.send_steps([outcome.step_id])
+            if outcome.window_is_low:
+                self.farm.dispatcher.fill(Tier(claim.tier))
         except TransientError as error:
             log.warning("left to the scheduler: %s", error)
 

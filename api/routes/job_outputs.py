@@ -16,8 +16,9 @@ from api.views.base import utc
 from api.views.file import FileList, FileView
 from api.views.job import JobView
 from api.views.segment import SegmentPage, SegmentView
-from shared.ledger import deliverables, jobs, segments
+from shared.ledger import deliverables, jobs, segment_records
 from shared.ledger.deliverables import Deliverable, PartRecord
+from shared.ledger.segment_records import SegmentRecord
 
 router = APIRouter(prefix="/v1/jobs/{job_id}", tags=["outputs"])
 
@@ -75,10 +76,12 @@ def list_segments(
 ) -> SegmentPage:
     """In the order of the text, each with its place in it and its state; without the text."""
 
-    def read(conn: Connection) -> list[segments.SegmentRecord]:
+    def read(conn: Connection) -> list[SegmentRecord]:
         jobs.get(conn, tenant, job_id)
         after = -1 if wanted.cursor is None else wanted.cursor
-        return segments.page(conn, job_id, limit=wanted.limit + 1, after=after, part=wanted.part)
+        return segment_records.page(
+            conn, job_id, limit=wanted.limit + 1, after=after, part=wanted.part
+        )
 
     records = deps.read(read)
     shown = records[: wanted.limit]

@@ -5,7 +5,7 @@ from typing import Literal, Self
 from pydantic import Field
 
 from api.views.base import View, duration_s
-from shared.ledger.segments import SegmentRecord
+from shared.ledger.segment_records import SegmentRecord
 from shared.segments import SegmentKind, SegmentState
 
 

@@ -68,12 +68,14 @@ def engines(conn: Connection) -> list[EngineRecord]:
     return [EngineRecord(EngineInfo.model_validate(row.info), row.nodes, row.slots) for row in rows]
 
 
+_LIVE_SLOTS = select(func.coalesce(func.sum(t.node.c.slots), 0)).where(
+    t.node.c.heartbeat_at >= db_now() - NODE_SILENCE_S
+)
+
+
 def live_slots(conn: Connection) -> int:
     """Slots of all live nodes: what the farm can hold at once."""
-    query = select(func.coalesce(func.sum(t.node.c.slots), 0)).where(
-        t.node.c.heartbeat_at >= read_clock(conn) - NODE_SILENCE_S
-    )
-    return int(conn.execute(query).scalar_one())
+    return int(conn.execute(_LIVE_SLOTS).scalar_one())
 
 
 def forget_silent(conn: Connection, after_s: float = 3_600.0) -> int:

@@ -4,21 +4,20 @@ The right to commit is the fencing token: it grows with every claim, so second d
 and races find their WHERE clause empty and change nothing.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import (
-    ColumnElement,
+    Boolean,
     Connection,
-    Row,
+    Float,
+    Integer,
+    String,
     and_,
+    bindparam,
     exists,
     func,
     or_,
     select,
-    true,
-    tuple_,
     update,
 )
 
@@ -26,8 +25,7 @@ from shared.jobs import JobState
 from shared.ledger import steps
 from shared.ledger import tables as t
 from shared.ledger.clock import db_now, read_clock
-from shared.messages import SynthMessage
-from shared.segments import SegmentKind, SegmentState
+from shared.segments import SegmentState
 from shared.steps import StepKind
 
 
@@ -70,54 +68,59 @@ class Committed:
     step_id: str | None = None
 
 
-_LIVE_JOB = (JobState.RENDERING,)
+# The statements of the hot path are built once: building one costs as much as running it.
+_JOB, _INDEX = bindparam("the_job", type_=String), bindparam("the_index", type_=Integer)
+_TOKEN, _NUMBER = bindparam("the_token", type_=Integer), bindparam("the_number", type_=Integer)
+_LEASE_S = bindparam("the_lease_s", type_=Float)
+_c = t.segment.c
+_THE_SEGMENT = and_(_c.job_id == _JOB, _c.index == _INDEX)
+_JOB_RENDERS = exists().where(t.job.c.id == _JOB, t.job.c.state == JobState.RENDERING)
+# The newest token may settle its segment even after its lease ran out (decision 0002).
+_UNSETTLED = or_(
+    *(_c.state == s for s in (SegmentState.LEASED, SegmentState.PENDING, SegmentState.DISPATCHED))
+)
 
-
-def _segment_is(job_id: str, index: int) -> ColumnElement[bool]:
-    return and_(t.segment.c.job_id == job_id, t.segment.c.index == index)
-
-
-def _job_renders(job_id: str) -> ColumnElement[bool]:
-    return exists().where(t.job.c.id == job_id, t.job.c.state.in_(_LIVE_JOB))
+_CLAIM = (
+    update(t.segment)
+    .where(
+        _THE_SEGMENT,
+        _c.dispatch_no == _NUMBER,
+        or_(
+            _c.state == SegmentState.DISPATCHED,
+            and_(_c.state == SegmentState.LEASED, _c.lease_until < db_now()),
+        ),
+        _JOB_RENDERS,
+    )
+    .values(
+        state=SegmentState.LEASED,
+        attempt=_c.attempt + 1,
+        token=_c.token + 1,
+        lease_until=db_now() + _LEASE_S,
+        claimed_at=db_now(),
+    )
+    .returning(
+        _c.token,
+        _c.take,
+        _c.text,
+        _c.content_key,
+        _c.tier,
+        _c.due_at,
+        _c.crashes,
+        _c.suspect,
+    )
+)
+_JOB_OF_CLAIM = select(t.job.c.tenant, t.job.c.spec).where(t.job.c.id == _JOB)
 
 
 def claim(
     conn: Connection, job_id: str, index: int, dispatch_no: int, *, lease_s: float
 ) -> Claim | None:
     """Lease a segment, or return None when this message is stale or the job is not rendering."""
-    now = read_clock(conn)
-    row = conn.execute(
-        update(t.segment)
-        .where(
-            _segment_is(job_id, index),
-            t.segment.c.dispatch_no == dispatch_no,
-            or_(
-                t.segment.c.state == SegmentState.DISPATCHED,
-                and_(t.segment.c.state == SegmentState.LEASED, t.segment.c.lease_until < now),
-            ),
-            _job_renders(job_id),
-        )
-        .values(
-            state=SegmentState.LEASED,
-            attempt=t.segment.c.attempt + 1,
-            token=t.segment.c.token + 1,
-            lease_until=now + lease_s,
-            claimed_at=now,
-        )
-        .returning(
-            t.segment.c.token,
-            t.segment.c.take,
-            t.segment.c.text,
-            t.segment.c.content_key,
-            t.segment.c.tier,
-            t.segment.c.due_at,
-            t.segment.c.crashes,
-            t.segment.c.suspect,
-        )
-    ).one_or_none()
+    where = {"the_job": job_id, "the_index": index, "the_number": dispatch_no}
+    row = conn.execute(_CLAIM, where | {"the_lease_s": lease_s}).one_or_none()
     if row is None:
         return None
-    job = conn.execute(select(t.job.c.tenant, t.job.c.spec).where(t.job.c.id == job_id)).one()
+    job = conn.execute(_JOB_OF_CLAIM, {"the_job": job_id}).one()
     return Claim(
         job_id=job_id,
         index=index,
@@ -137,94 +140,95 @@ def claim(
     )
 
 
+_RENEW = (
+    update(t.segment)
+    .where(_THE_SEGMENT, _c.token == _TOKEN, _c.state == SegmentState.LEASED, _JOB_RENDERS)
+    .values(lease_until=db_now() + _LEASE_S)
+)
+
+
 def renew(conn: Connection, job_id: str, index: int, token: int, *, lease_s: float) -> bool:
     """Extend a lease because its host shows progress. False: the claim is lost, stop working."""
-    renewed = conn.execute(
-        update(t.segment)
-        .where(
-            _segment_is(job_id, index),
-            t.segment.c.token == token,
-            t.segment.c.state == SegmentState.LEASED,
-            _job_renders(job_id),
-        )
-        .values(lease_until=db_now() + lease_s)
+    where = {"the_job": job_id, "the_index": index, "the_token": token}
+    return conn.execute(_RENEW, where | {"the_lease_s": lease_s}).rowcount == 1
+
+
+_COMMIT = (
+    update(t.segment)
+    .where(_THE_SEGMENT, _c.token == _TOKEN, _UNSETTLED, _JOB_RENDERS)
+    .values(
+        state=SegmentState.DONE,
+        object_key=bindparam("the_key"),
+        sha256=bindparam("the_sha256"),
+        samples=bindparam("the_samples"),
+        rate_hz=bindparam("the_rate_hz"),
+        done_at=db_now(),
+        lease_until=None,
+        error=None,
     )
-    return renewed.rowcount == 1
-
-
-_UNSETTLED = (SegmentState.LEASED, SegmentState.PENDING, SegmentState.DISPATCHED)
+    .returning(_c.part, _c.chars)
+)
+_COMMITTED_BEFORE = select(_c.index).where(
+    _THE_SEGMENT, _c.token == _TOKEN, _c.state == SegmentState.DONE
+)
 
 
 def commit(conn: Connection, job_id: str, index: int, token: int, audio: Audio) -> Committed:
     """Record a rendering, count it against its part, and start the part's assembly at zero.
 
-    The newest token may commit even after its lease ran out, so that a slow store delays work
-    but never makes it spin. A repeated commit of the same token reports success and counts once.
+    A repeated commit of the same token reports success and counts once.
     """
-    row = conn.execute(
-        update(t.segment)
-        .where(
-            _segment_is(job_id, index),
-            t.segment.c.token == token,
-            t.segment.c.state.in_(_UNSETTLED),
-            _job_renders(job_id),
-        )
-        .values(
-            state=SegmentState.DONE,
-            object_key=audio.object_key,
-            sha256=audio.sha256,
-            samples=audio.samples,
-            rate_hz=audio.rate_hz,
-            done_at=db_now(),
-            lease_until=None,
-            error=None,
-        )
-        .returning(t.segment.c.part, t.segment.c.chars)
-    ).one_or_none()
+    where = {"the_job": job_id, "the_index": index, "the_token": token}
+    found = {
+        "the_key": audio.object_key,
+        "the_sha256": audio.sha256,
+        "the_samples": audio.samples,
+        "the_rate_hz": audio.rate_hz,
+    }
+    row = conn.execute(_COMMIT, where | found).one_or_none()
     if row is None:
-        already = conn.execute(
-            select(t.segment.c.index).where(
-                _segment_is(job_id, index),
-                t.segment.c.token == token,
-                t.segment.c.state == SegmentState.DONE,
-            )
-        ).one_or_none()
-        return Committed(won=already is not None)
-    conn.execute(
-        update(t.job)
-        .where(t.job.c.id == job_id, t.job.c.started_at.is_(None))
-        .values(started_at=db_now())
-    )
-    step_id = _settle(
-        conn,
-        job_id,
-        row.part,
-        chars=row.chars,
-        audio_s=audio.samples / audio.rate_hz,
-        quarantined=0,
-    )
+        return Committed(won=conn.execute(_COMMITTED_BEFORE, where).one_or_none() is not None)
+    audio_s = audio.samples / audio.rate_hz
+    step_id = _settle(conn, job_id, row.part, chars=row.chars, audio_s=audio_s, quarantined=0)
     return Committed(won=True, step_id=step_id)
+
+
+_QUARANTINE = (
+    update(t.segment)
+    .where(_THE_SEGMENT, _c.token == _TOKEN, _c.state == SegmentState.LEASED, _JOB_RENDERS)
+    .values(
+        state=SegmentState.QUARANTINED,
+        error=bindparam("the_error"),
+        lease_until=None,
+        done_at=db_now(),
+    )
+    .returning(_c.part, _c.chars)
+)
 
 
 def quarantine(conn: Connection, job_id: str, index: int, token: int, error: str) -> Committed:
     """Give a segment up: it becomes a named gap and its part goes on without it."""
-    row = conn.execute(
-        update(t.segment)
-        .where(
-            _segment_is(job_id, index),
-            t.segment.c.token == token,
-            t.segment.c.state == SegmentState.LEASED,
-            _job_renders(job_id),
-        )
-        .values(
-            state=SegmentState.QUARANTINED, error=error[:500], lease_until=None, done_at=db_now()
-        )
-        .returning(t.segment.c.part, t.segment.c.chars)
-    ).one_or_none()
+    where = {"the_job": job_id, "the_index": index, "the_token": token}
+    row = conn.execute(_QUARANTINE, where | {"the_error": error[:500]}).one_or_none()
     if row is None:
         return Committed(won=False)
     step_id = _settle(conn, job_id, row.part, chars=row.chars, audio_s=0.0, quarantined=1)
     return Committed(won=True, step_id=step_id)
+
+
+_RELEASE = (
+    update(t.segment)
+    .where(_THE_SEGMENT, _c.token == _TOKEN, _c.state == SegmentState.LEASED)
+    .values(
+        state=SegmentState.PENDING,
+        attempt=_c.attempt - 1,
+        crashes=_c.crashes + bindparam("the_crashes"),
+        suspect=or_(_c.suspect, bindparam("the_suspicion", type_=Boolean)),
+        not_before=db_now() + bindparam("the_delay_s"),
+        lease_until=None,
+        error=bindparam("the_error"),
+    )
+)
 
 
 def release(
@@ -242,24 +246,14 @@ def release(
 
     `crashed` counts a crash alone against the segment; a `suspect` runs alone from now on.
     """
-    released = conn.execute(
-        update(t.segment)
-        .where(
-            _segment_is(job_id, index),
-            t.segment.c.token == token,
-            t.segment.c.state == SegmentState.LEASED,
-        )
-        .values(
-            state=SegmentState.PENDING,
-            attempt=t.segment.c.attempt - 1,
-            crashes=t.segment.c.crashes + (1 if crashed else 0),
-            suspect=true() if suspect else t.segment.c.suspect,
-            not_before=db_now() + delay_s,
-            lease_until=None,
-            error=error[:500],
-        )
-    )
-    return released.rowcount == 1
+    where = {"the_job": job_id, "the_index": index, "the_token": token}
+    reasons = {
+        "the_crashes": int(crashed),
+        "the_suspicion": suspect,
+        "the_delay_s": delay_s,
+        "the_error": error[:500],
+    }
+    return conn.execute(_RELEASE, where | reasons).rowcount == 1
 
 
 def take_back_expired(conn: Connection) -> int:
@@ -267,96 +261,13 @@ def take_back_expired(conn: Connection) -> int:
     taken = conn.execute(
         update(t.segment)
         .where(
+            t.IS_IN_FLIGHT,
             t.segment.c.state == SegmentState.LEASED,
             t.segment.c.lease_until < read_clock(conn),
         )
         .values(state=SegmentState.PENDING, lease_until=None, error="lease expired")
     )
     return taken.rowcount
-
-
-def feed(conn: Connection, tier: str, limit: int) -> list[SynthMessage]:
-    """Mark up to `limit` waiting segments of a tier as dispatched and return their messages.
-
-    Earliest due first. The caller holds the tier's lock, so that two feeders never overfill.
-    """
-    if limit <= 0:
-        return []
-    now, c = read_clock(conn), t.segment.c
-    chosen = conn.execute(
-        select(c.job_id, c.index.label("number"))
-        .join(t.job, t.job.c.id == c.job_id)
-        .where(
-            c.state == SegmentState.PENDING,
-            c.tier == tier,
-            c.not_before <= now,
-            t.job.c.state == JobState.RENDERING,
-            t.job.c.paused.is_(False),
-        )
-        .order_by(c.due_at, c.job_id, c.index)
-        .limit(limit)
-    ).all()
-    if not chosen:
-        return []
-    rows = conn.execute(
-        update(t.segment)
-        .where(
-            tuple_(c.job_id, c.index).in_([(row.job_id, row.number) for row in chosen]),
-            c.state == SegmentState.PENDING,
-        )
-        .values(state=SegmentState.DISPATCHED, dispatch_no=c.dispatch_no + 1, dispatched_at=now)
-        .returning(*_message_columns())
-    ).all()
-    # UPDATE ... RETURNING gives no order
-    return sorted(map(_message, rows), key=lambda m: (m.due_at, m.job_id, m.index))
-
-
-def dispatched_before(conn: Connection, tier: str, age_s: float) -> list[SynthMessage]:
-    """Messages of a tier dispatched longer ago than `age_s` and claimed by nobody yet."""
-    c = t.segment.c
-    rows = conn.execute(
-        select(*_message_columns()).where(
-            c.tier == tier,
-            c.state == SegmentState.DISPATCHED,
-            c.dispatched_at < read_clock(conn) - age_s,
-        )
-    )
-    return [_message(row) for row in rows]
-
-
-def _message_columns() -> list[ColumnElement[Any]]:
-    c = t.segment.c
-    # `index` is renamed: a result row is a tuple, and a tuple's index is a method
-    return [c.job_id, c.index.label("number"), c.dispatch_no, c.chars, c.due_at, c.tier]
-
-
-def _message(row: Row[Any]) -> SynthMessage:
-    return SynthMessage(row.job_id, row.number, row.dispatch_no, row.chars, row.due_at, row.tier)
-
-
-def take_back_lost(conn: Connection, lost: Sequence[SynthMessage]) -> int:
-    """Return dispatches that the broker no longer holds to the waiting ones."""
-    taken = 0
-    for message in lost:
-        taken += conn.execute(
-            update(t.segment)
-            .where(
-                _segment_is(message.job_id, message.index),
-                t.segment.c.state == SegmentState.DISPATCHED,
-                t.segment.c.dispatch_no == message.dispatch_no,
-            )
-            .values(state=SegmentState.PENDING)
-        ).rowcount
-    return taken
-
-
-def in_flight(conn: Connection, tier: str) -> int:
-    """Segments of a tier that are dispatched or leased: the window's fill."""
-    query = select(func.count()).where(
-        t.segment.c.tier == tier,
-        t.segment.c.state.in_((SegmentState.DISPATCHED, SegmentState.LEASED)),
-    )
-    return int(conn.execute(query).scalar_one())
 
 
 def counts_by_tier_and_state(conn: Connection) -> dict[tuple[str, str], int]:
@@ -370,48 +281,23 @@ def counts_by_tier_and_state(conn: Connection) -> dict[tuple[str, str], int]:
     return {(row[0], row[1]): row[2] for row in rows}
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentRecord:
-    """One segment as stored, for listing, assembly and the manifest."""
-
-    index: int
-    part: int
-    kind: SegmentKind
-    state: SegmentState
-    start: int
-    end: int
-    pause_after_s: float
-    reason: str
-    take: int
-    attempt: int
-    token: int
-    object_key: str | None
-    sha256: str | None
-    samples: int
-    rate_hz: int
-    error: str | None
-
-
-def page(
-    conn: Connection, job_id: str, *, limit: int, after: int = -1, part: int | None = None
-) -> list[SegmentRecord]:
-    """Segments in order, after the given index, of one part or of all."""
-    c = t.segment.c
-    query = select(
-        *(c[name] for name in SegmentRecord.__slots__),
-    ).where(c.job_id == job_id, c.index > after)
-    if part is not None:
-        query = query.where(c.part == part)
-    return [
-        SegmentRecord(
-            **{
-                **row._asdict(),
-                "kind": SegmentKind(row.kind),
-                "state": SegmentState(row.state),
-            }
-        )
-        for row in conn.execute(query.order_by(c.index).limit(limit))
-    ]
+_p = t.part.c
+_SETTLE = (
+    update(t.part)
+    .where(_p.job_id == _JOB, _p.index == bindparam("the_part"))
+    .values(
+        remaining=_p.remaining - 1,
+        quarantined=_p.quarantined + bindparam("the_quarantined"),
+        chars_done=_p.chars_done + bindparam("the_chars"),
+        audio_s=_p.audio_s + bindparam("the_audio_s"),
+    )
+    .returning(_p.remaining, _p.segments_total)
+)
+_FIRST_AUDIO = (
+    update(t.job)
+    .where(t.job.c.id == _JOB, t.job.c.started_at.is_(None))
+    .values(started_at=db_now())
+)
 
 
 def _settle(
@@ -422,20 +308,17 @@ def _settle(
     Both counters live in single rows, so the row lock orders racing commits: exactly one of them
     sees zero.
     """
-    remaining = conn.execute(
-        update(t.part)
-        .where(t.part.c.job_id == job_id, t.part.c.index == part)
-        .values(
-            remaining=t.part.c.remaining - 1,
-            quarantined=t.part.c.quarantined + quarantined,
-            chars_done=t.part.c.chars_done + chars,
-            audio_s=t.part.c.audio_s + audio_s,
-        )
-        .returning(t.part.c.remaining)
-    ).scalar_one()
-    if remaining != 0:
-        return None
-    return part_rendered(conn, job_id, part)
+    settled = {
+        "the_job": job_id,
+        "the_part": part,
+        "the_chars": chars,
+        "the_audio_s": audio_s,
+        "the_quarantined": quarantined,
+    }
+    row = conn.execute(_SETTLE, settled).one()
+    if row.remaining == row.segments_total - 1:
+        conn.execute(_FIRST_AUDIO, {"the_job": job_id})
+    return part_rendered(conn, job_id, part) if row.remaining == 0 else None
 
 
 def part_rendered(conn: Connection, job_id: str, part: int) -> str:

@@ -48,7 +48,12 @@ def _job_alive() -> ColumnElement[bool]:
 def dispatch(conn: Connection, *, step_ids: Sequence[str] | None = None) -> list[StepMessage]:
     """Mark waiting steps (all, or those given) as dispatched and return their messages."""
     now = read_clock(conn)
-    condition = and_(t.step.c.state == StepState.PENDING, t.step.c.not_before <= now, _job_alive())
+    condition = and_(
+        t.IS_OPEN_STEP,
+        t.step.c.state == StepState.PENDING,
+        t.step.c.not_before <= now,
+        _job_alive(),
+    )
     if step_ids is not None:
         condition = and_(condition, t.step.c.id.in_(step_ids))
     rows = conn.execute(
@@ -160,7 +165,11 @@ def take_back_expired(conn: Connection) -> int:
     """Return steps whose lease ran out to the waiting ones. Returns how many."""
     taken = conn.execute(
         update(t.step)
-        .where(t.step.c.state == StepState.LEASED, t.step.c.lease_until < read_clock(conn))
+        .where(
+            t.IS_OPEN_STEP,
+            t.step.c.state == StepState.LEASED,
+            t.step.c.lease_until < read_clock(conn),
+        )
         .values(state=StepState.PENDING, lease_until=None, error="lease expired")
     )
     return taken.rowcount
@@ -170,6 +179,7 @@ def dispatched_before(conn: Connection, age_s: float) -> list[StepMessage]:
     """Messages of steps dispatched longer ago than `age_s` and claimed by nobody yet."""
     rows = conn.execute(
         select(t.step.c.id, t.step.c.job_id, t.step.c.kind, t.step.c.dispatch_no).where(
+            t.IS_OPEN_STEP,
             t.step.c.state == StepState.DISPATCHED,
             t.step.c.dispatched_at < read_clock(conn) - age_s,
         )
@@ -181,7 +191,7 @@ def dispatched_counts(conn: Connection) -> dict[str, int]:
     """Steps dispatched and claimed by nobody yet, by kind."""
     rows = conn.execute(
         select(t.step.c.kind, func.count())
-        .where(t.step.c.state == StepState.DISPATCHED)
+        .where(t.IS_OPEN_STEP, t.step.c.state == StepState.DISPATCHED)
         .group_by(t.step.c.kind)
     )
     return {row[0]: row[1] for row in rows}
@@ -205,10 +215,7 @@ def take_back_lost(conn: Connection, lost: Sequence[StepMessage]) -> int:
 
 def open_counts(conn: Connection) -> dict[str, int]:
     """Steps that wait or run, by kind, for metrics."""
-    open_states = (StepState.PENDING, StepState.DISPATCHED, StepState.LEASED)
     rows = conn.execute(
-        select(t.step.c.kind, func.count())
-        .where(t.step.c.state.in_(open_states))
-        .group_by(t.step.c.kind)
+        select(t.step.c.kind, func.count()).where(t.IS_OPEN_STEP).group_by(t.step.c.kind)
     )
     return {row[0]: row[1] for row in rows}

@@ -145,6 +145,10 @@ segment = Table(
     Column("rate_hz", Integer, nullable=False, default=0),
     Column("error", Text),
 )
+# Conditions in the very words of the partial indexes below: with a bound parameter in their place
+# a database could not prove that the index holds all rows it is asked for.
+IS_PENDING = text("segment.state = 'pending'")
+IS_IN_FLIGHT = text("segment.state IN ('dispatched', 'leased')")
 # The feeder's order: it must match dispatch's ORDER BY, and hold waiting rows only.
 Index(
     "ix_segment_pending",
@@ -185,6 +189,7 @@ step = Table(
     Column("error", Text),
     UniqueConstraint("job_id", "kind", "part", "round"),
 )
+IS_OPEN_STEP = text("step.state IN ('pending', 'dispatched', 'leased')")
 Index(
     "ix_step_open",
     step.c.kind,

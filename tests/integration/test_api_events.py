@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import event, select
 
 from cli.servers.valkey import ValkeyServer
-from shared.ledger import jobs, plans, segments, steps
+from shared.ledger import feeding, jobs, plans, segments, steps
 from shared.ledger import tables as t
 from shared.ledger.plans import PlannedPart, PlannedSegment
 from shared.ledger.segments import Audio
@@ -75,7 +75,7 @@ class Story:
         """Render the next sentence: one second of audio."""
 
         def claim_and_commit(conn: Any) -> None:
-            [message] = segments.feed(conn, Tier.STANDARD, 1)
+            [message] = feeding.feed(conn, Tier.STANDARD, 1)
             claimed = segments.claim(conn, self.id, message.index, message.dispatch_no, lease_s=60)
             assert claimed is not None
             audio = Audio("key", "0" * 64, 24_000, 24_000)

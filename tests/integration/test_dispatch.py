@@ -12,7 +12,7 @@ from cli.servers.valkey import ValkeyServer
 from shared.broker import Broker, build_celery
 from shared.dispatch import Dispatcher
 from shared.errors import BrokerError
-from shared.ledger import segments, steps
+from shared.ledger import feeding, steps
 from shared.ledger.database import Database
 from shared.ledger.migrate import migrate
 from shared.settings import Settings
@@ -57,21 +57,17 @@ def test_the_window_is_filled_and_never_overfilled(
     assert dispatcher.broker.held(Tier.STANDARD.queue) == WINDOW
 
 
-def test_a_low_window_is_topped_up_and_a_fuller_one_left_alone(dispatcher: Dispatcher) -> None:
+def test_a_window_is_low_below_its_half(dispatcher: Dispatcher) -> None:
     story.planned_job(dispatcher.database, per_part=50)
     dispatcher.fill(Tier.STANDARD)
     in_flight = dispatcher.database.read(
-        lambda conn: segments.dispatched_before(conn, Tier.STANDARD, -1)
+        lambda conn: feeding.dispatched_before(conn, Tier.STANDARD, -1)
     )
     for done, message in enumerate(sorted(in_flight, key=lambda m: m.index), start=1):
         story.commit(dispatcher.database, story.must_claim(dispatcher.database, message))
-        sent = dispatcher.fill_if_low(Tier.STANDARD)
-        if done <= WINDOW // 2:
-            assert sent == 0
-        else:
-            assert sent == WINDOW // 2 + 1
-            return
-    pytest.fail("the window was never topped up")
+        low = dispatcher.database.read(lambda conn: dispatcher.is_low(conn, Tier.STANDARD))
+        assert low == (done > WINDOW // 2)
+    assert dispatcher.fill(Tier.STANDARD) == WINDOW
 
 
 def test_a_flushed_broker_costs_seconds_and_no_segment(

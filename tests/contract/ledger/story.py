@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
-from shared.ledger import jobs, plans, segments, steps
+from shared.ledger import feeding, jobs, plans, segment_records, segments, steps
 from shared.ledger.database import Database
 from shared.ledger.plans import PlannedPart, PlannedSegment
 from shared.ledger.segments import Audio, Claim
@@ -84,7 +84,7 @@ def planned_job(database: Database, *, parts: int = 1, per_part: int = 3) -> str
 def feed(database: Database, limit: int = 100) -> list[SynthMessage]:
     def mark(conn: Connection) -> list[SynthMessage]:
         database.lock_tier(conn, Tier.STANDARD)
-        return segments.feed(conn, Tier.STANDARD, limit)
+        return feeding.feed(conn, Tier.STANDARD, limit)
 
     return database.transact(mark)
 
@@ -121,7 +121,7 @@ class Counted:
 def count(database: Database, job_id: str) -> Counted:
     def look(conn: Connection) -> Counted:
         record = jobs.get(conn, "default", job_id)
-        rows = segments.page(conn, job_id, limit=1_000_000)
+        rows = segment_records.page(conn, job_id, limit=1_000_000)
         p = record.progress
         return Counted(
             remaining=p.segments_total - p.segments_done - p.segments_quarantined,

@@ -12,7 +12,16 @@ from sqlalchemy.exc import IntegrityError
 
 from shared.errors import ConflictError, NotFoundError
 from shared.jobs import JobState
-from shared.ledger import deliverables, jobs, nodes, plans, segments, steps, tables
+from shared.ledger import (
+    deliverables,
+    jobs,
+    nodes,
+    plans,
+    segment_records,
+    segments,
+    steps,
+    tables,
+)
 from shared.ledger.database import Database
 from shared.ledger.deliverables import Deliverable
 from shared.ledger.migrate import is_current, migrate
@@ -115,7 +124,7 @@ def test_a_plan_step_that_dies_half_way_is_resumed_without_a_double(database: Da
         lambda conn: plans.write_chunk(conn, heir, Tier.STANDARD, rows[done:], lease_s=9)
     )
     assert database.transact(lambda conn: plans.finish_plan(conn, heir)) == []
-    listed = database.read(lambda conn: segments.page(conn, job_id, limit=99))
+    listed = database.read(lambda conn: segment_records.page(conn, job_id, limit=99))
     assert [row.index for row in listed] == list(range(6))
     assert database.read(lambda conn: jobs.get(conn, "default", job_id)).progress.parts_total == 1
 

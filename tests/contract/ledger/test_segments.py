@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from sqlalchemy import update
 
 from shared.jobs import JobState
-from shared.ledger import jobs, segments
+from shared.ledger import feeding, jobs, segment_records, segments
 from shared.ledger.database import Database
 from shared.ledger.tables import job
 from shared.segments import SegmentState
@@ -38,7 +38,7 @@ def test_a_second_delivery_of_a_message_claims_nothing(database: Database) -> No
 def test_a_stale_dispatch_number_claims_nothing(database: Database) -> None:
     story.planned_job(database)
     old = story.feed(database)
-    database.transact(lambda conn: segments.take_back_lost(conn, old))
+    database.transact(lambda conn: feeding.take_back_lost(conn, old))
     new = story.feed(database)
     assert [m.dispatch_no for m in new] == [2, 2, 2]
     assert story.claim(database, old[0]) is None
@@ -108,7 +108,7 @@ def test_a_released_claim_burns_no_attempt_and_waits(database: Database) -> None
             conn, job_id, claimed.index, claimed.token, delay_s=60, error="store away"
         )
     )
-    [row, *_] = database.read(lambda conn: segments.page(conn, job_id, limit=1))
+    [row, *_] = database.read(lambda conn: segment_records.page(conn, job_id, limit=1))
     assert (row.state, row.attempt, row.error) == (SegmentState.PENDING, 0, "store away")
     assert story.feed(database) == []  # the others are dispatched, this one waits its minute
 

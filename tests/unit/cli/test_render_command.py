@@ -331,6 +331,19 @@ def test_files_are_fetched_later_too(farm: FarmDouble, place: Path) -> None:
     assert (place / "A_title.wav").read_bytes() == AUDIO
 
 
+def test_a_poor_terminal_and_a_broken_pipe_end_no_command_with_a_trace(
+    farm: FarmDouble, place: Path
+) -> None:
+    farm.on("GET", "/v1/jobs", says({"data": [a_job(title="世界")] * 500, "next_cursor": None}))
+    env = environment(place) | {"PYTHONIOENCODING": "ascii"}
+    shell = f"{sys.executable} -m cli jobs list --limit 500 --url {farm.url} | head -n 1"
+    done = subprocess.run(
+        ["/bin/sh", "-c", shell], cwd=place, env=env, capture_output=True, check=False
+    )
+    assert done.stdout.startswith(b"JOB")
+    assert done.stderr == b""
+
+
 def test_a_job_is_shown_with_its_files(farm: FarmDouble, place: Path) -> None:
     farm.on("GET", "/v1/jobs/j1", says(a_job("completed")))
     done = voxfarm(place, "jobs", "show", "j1", "--url", farm.url)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from cli.patience import FIRST_DELAY_S, LONGEST_DELAY_S, Patience
 from cli.restarts import RestartPolicy
-from cli.words import clock_time, size, times_real_time
+from cli.words import clock_time, columns, size, times_real_time
 
 times_s = st.floats(0, 1e6)
 
@@ -39,6 +39,21 @@ def test_sizes_take_the_unit_that_keeps_them_short(count_bytes: int, written: st
 def test_a_render_that_took_no_time_has_no_rate() -> None:
     assert times_real_time(10, 0).startswith("- ")
     assert times_real_time(30, 2).startswith("15.0 ")
+
+
+@given(st.lists(st.tuples(st.text(max_size=5), st.text(max_size=5)), min_size=1))
+def test_columns_hold_one_line_for_each_row(rows: list[tuple[str, str]]) -> None:
+    lines = columns(rows)
+    assert len(lines) == len(rows)
+    assert all(len(line.splitlines()) <= 1 for line in lines)
+
+
+def test_columns_are_aligned_and_nothing_is_cut_off() -> None:
+    assert columns([("A", "B"), ("long\nword", ""), ("x", "y" * 300)]) == [
+        "A          B",
+        "long word",
+        "x          " + "y" * 300,
+    ]
 
 
 @given(st.lists(st.floats(0, 30), max_size=40), st.integers())
