@@ -14,7 +14,6 @@ again while the farm is away, for `patience_s`. It knows no files and prints not
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
-from types import TracebackType
 from typing import Self, TypeVar
 from urllib.parse import quote
 from uuid import uuid4
@@ -72,12 +71,7 @@ class FarmClient:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -10,9 +10,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from cli import options
 from cli.client import FarmClient
@@ -24,7 +21,7 @@ from cli.outputs import Outputs
 from cli.progress import display, show_job
 from cli.replies import FileKind, Job
 from cli.timeline import Timeline
-from cli.words import clock_time, size
+from cli.words import clock_time, columns, size
 from shared.jobs import JobState
 from shared.tiers import Tier
 
@@ -54,7 +51,8 @@ def list_command(
         if as_json:
             _print_json([job.model_dump(mode="json") for job in jobs])
         elif jobs:
-            Console().print(_table(jobs))
+            for line in columns(list(_rows(jobs))):
+                typer.echo(line)
         else:
             typer.echo("no jobs")
 
@@ -162,22 +160,18 @@ def _client(url: str | None, data: Path | None, patience_s: float) -> Iterator[F
         yield connection.client
 
 
-def _table(jobs: list[Job]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for heading in ("JOB", "STATE", "DONE", "TIER", "CHARACTERS", "CREATED", "TITLE"):
-        table.add_column(heading, no_wrap=heading == "JOB")
+def _rows(jobs: list[Job]) -> Iterator[tuple[str, ...]]:
+    yield "JOB", "STATE", "DONE", "TIER", "CHARACTERS", "CREATED", "TITLE"
     for job in jobs:
-        state = f"{job.state.value} (paused)" if job.paused else job.state.value
-        table.add_row(
+        yield (
             job.id,
-            state,
+            f"{job.state.value} (paused)" if job.paused else job.state.value,
             f"{job.progress.fraction:.0%}",
             job.tier,
             f"{job.characters:,}",
             f"{job.created_at.astimezone():%Y-%m-%d %H:%M}",
-            Text(job.title or ""),
+            job.title or "",
         )
-    return table
 
 
 def _facts(job: Job) -> Iterator[tuple[str, str]]:

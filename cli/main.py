@@ -1,5 +1,7 @@
 """The `voxfarm` command: its sub-commands put together. Each of them has its own module."""
 
+import io
+import sys
 from importlib.metadata import version
 from typing import Annotated
 
@@ -53,4 +55,7 @@ def _voxfarm(
 
 def run() -> None:
     """Run the command line; the console script."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a poor terminal, or a file name that is no text
     build_app()(prog_name="voxfarm")

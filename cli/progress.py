@@ -5,7 +5,6 @@ All of it goes to stderr, so that stdout holds results alone.
 
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import Protocol, Self
 
 from rich.console import Console
@@ -26,12 +25,7 @@ class Display(Protocol):
         """Begin to show."""
         ...
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stop showing; the screen is left clean."""
         ...
 
@@ -50,12 +44,7 @@ class Silent:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         pass
 
     def say(self, line: str) -> None:
@@ -108,12 +97,7 @@ class Bar:
         self._progress.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._progress.stop()
 
     def say(self, line: str) -> None:

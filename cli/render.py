@@ -2,6 +2,7 @@
 
 import json
 import sys
+from contextlib import ExitStack
 from typing import Annotated
 
 import typer
@@ -14,7 +15,7 @@ from cli.fetching import require_whole
 from cli.job_request import JobRequest
 from cli.outputs import Outputs
 from cli.progress import display
-from cli.rendering import render, sigterm_interrupts
+from cli.rendering import Rendered, render, sigterm_interrupts
 from cli.source import read_source
 from shared.jobs import AudioFormat, NewlineMode, OnUnspeakable
 from shared.tiers import Tier
@@ -105,20 +106,25 @@ def render_command(
         )
         settings = load_settings(data_dir=data)
         engine_options = ("--engine", engine) if engine else ()
-        with (
-            display(quiet=quiet) as screen,
-            connected(
-                url=url,
-                data_dir=settings.data_dir,
-                patience_s=patience,
-                embedded_options=engine_options,
-                on_start=lambda: screen.show("starting", 0.0, "no farm is running: starting one"),
-            ) as connection,
-        ):
-            rendered = render(connection, request, source, outputs, screen, patience_s=patience)
-        if as_json:
-            sys.stdout.write(json.dumps(rendered.as_json()) + "\n")
-        else:
-            for line in rendered.lines():
-                typer.echo(line)
+        with ExitStack() as farm:  # left last: an embedded farm takes a few seconds to stop
+            with display(quiet=quiet) as screen:
+                connection = farm.enter_context(
+                    connected(
+                        url=url,
+                        data_dir=settings.data_dir,
+                        patience_s=patience,
+                        embedded_options=engine_options,
+                        on_start=lambda: screen.show("starting", 0.0, "no farm is running yet"),
+                    )
+                )
+                rendered = render(connection, request, source, outputs, screen, patience_s=patience)
+            _tell(rendered, as_json=as_json)
         require_whole(rendered.job)
+
+
+def _tell(rendered: Rendered, *, as_json: bool) -> None:
+    if as_json:
+        sys.stdout.write(json.dumps(rendered.as_json()) + "\n")
+    else:
+        sys.stdout.writelines(f"{line}\n" for line in rendered.lines())
+    sys.stdout.flush()

@@ -4,8 +4,6 @@ import json
 import sys
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from cli import options
 from cli.checks import probe
@@ -14,6 +12,7 @@ from cli.errors import FarmAwayError
 from cli.exits import told
 from cli.farm_settings import load_settings
 from cli.replies import Voice
+from cli.words import columns
 from shared.errors import SetupError
 from shared.settings import Settings
 from shared.voices import EngineInfo
@@ -34,15 +33,20 @@ def voices_command(
         if as_json:
             sys.stdout.write(json.dumps([voice.model_dump(mode="json") for voice in voices]) + "\n")
             return
-        table = Table(box=None, pad_edge=False)
-        for heading in ("VOICE", "ENGINE", "LANGUAGE", "NAME", "GENDER", "LICENCE"):
-            table.add_column(heading)
-        for voice in voices:
-            name = f"{voice.id} (default)" if voice.default else voice.id
-            table.add_row(
-                name, voice.engine, voice.language, voice.name, voice.gender, voice.licence
+        rows = [("VOICE", "ENGINE", "LANGUAGE", "GENDER", "LICENCE", "NAME")]
+        rows += [
+            (
+                f"{voice.id} (default)" if voice.default else voice.id,
+                voice.engine,
+                voice.language,
+                voice.gender,
+                voice.licence,
+                voice.name,
             )
-        Console().print(table)
+            for voice in voices
+        ]
+        for line in columns(rows):
+            typer.echo(line)
 
 
 def _voices(url: str | None, settings: Settings) -> tuple[Voice, ...]:

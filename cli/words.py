@@ -1,4 +1,6 @@
-"""How figures are written for people: lengths of time, sizes, rates. Pure."""
+"""How figures are written for people: lengths of time, sizes, rates, columns. Pure."""
+
+from collections.abc import Sequence
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 
@@ -25,3 +27,16 @@ def times_real_time(audio_s: float, wall_s: float) -> str:
     """Write how many seconds of audio came out of each second of waiting."""
     rate = f"{audio_s / wall_s:.1f}" if wall_s > 0 else "-"
     return f"{rate} {TIMES} real time"
+
+
+def columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Align rows of equal length in columns. Nothing is cut off: what is read by `grep` is whole.
+
+    Control characters become spaces. Put what may be wide or Chinese into the last column.
+    """
+    clean = [["".join(c if c.isprintable() else " " for c in cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*clean, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in clean
+    ]

@@ -24,8 +24,9 @@ def main() -> None:
     parser.add_argument(
         "--host", action="append", required=True, dest="hosts", metavar="ENGINE=SOCKET"
     )
+    parser.add_argument("--parent", type=int, help="process id of the node: die when it does")
     args = parser.parse_args()
-    die_with_parent()
+    die_with_parent(args.parent)
     name = f"{args.node}-{'-'.join(args.tiers)}"
     configure_logging(name)
     settings = Settings()

@@ -40,7 +40,8 @@ def main() -> None:
     """Run the cpu worker as a process of its own."""
     die_with_parent()
     configure_logging("cpu")
-    worker_process_init.connect(lambda **_: die_with_parent(), weak=False)
+    parent = os.getpid()  # the pool's processes are forked from this one
+    worker_process_init.connect(lambda **_: die_with_parent(parent), weak=False)
     settings = Settings()
     app = build_celery(settings)
     register_steps(app, ForkedRunner(settings))

@@ -170,7 +170,8 @@ class Node:
 
     def _start_consumer(self, tiers: tuple[Tier, ...]) -> None:
         slots = sum(host.link.info().slots for host in self._hosts)
-        command = [sys.executable, "-m", "worker.consumer", "--node", self._name]
+        command = [sys.executable, "-P", "-m", "worker.consumer", "--node", self._name]
+        command += ["--parent", str(os.getpid())]
         for tier in tiers:
             command += ["--tier", tier.value]
         # Twice the slots keep batches full while others encode and upload; a third sentence per

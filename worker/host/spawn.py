@@ -31,7 +31,7 @@ def spawn_host(
         t.value: s.model_dump(include={"max_batch", "max_wait_s"}) for t, s in (tiers or {}).items()
     }
     command = [
-        *(sys.executable, "-m", "worker.host"),
+        *(sys.executable, "-P", "-m", "worker.host"),
         *("--engine", engine),
         *("--socket", os.fspath(socket_path)),
         *("--options", json.dumps(dict(options or {}))),
