@@ -1,5 +1,6 @@
 """Keeps children alive, and ends them in order. Knows no farm, no network and no settings."""
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -63,7 +64,7 @@ class Supervisor:
         child.start()
 
     def tick(self) -> None:
-        """Look after every child once. FarmStoppedError when one will not stay alive."""
+        """Look after every child once. FarmStoppedError when one that matters will not live."""
         now_s = self._clock()
         for watched in self._watched:
             self._look_after(watched, now_s)
@@ -100,11 +101,16 @@ class Supervisor:
         watched.deaths_s = [*watched.deaths_s, now_s][-self._policy.limit :]
         delay_s = self._policy.delay_s(watched.deaths_s, now_s)
         if delay_s is None:
-            raise FarmStoppedError(
+            end = (
                 f"{child.name} died {self._policy.limit} times within "
                 f"{self._policy.window_s:.0f} s, at last with {how}; its log {child.log} ends:\n"
                 f"{last_lines(child.log)}"
             )
+            if child.stage is not Stage.VIEW:
+                raise FarmStoppedError(end)
+            watched.start_at_s = math.inf
+            self._say(f"going on without {child.name}, which is only a view: {end}")
+            return
         watched.start_at_s = now_s + delay_s
         self._say(f"{child.name} died ({how}); starting it again in {delay_s:.2g} s")
 

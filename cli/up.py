@@ -96,7 +96,7 @@ def run_farm(settings: Settings, *, embedded: bool, as_json: bool) -> None:
         farm = LocalFarm(
             settings=placed,
             folder=folder,
-            flower_port=None if embedded else free_port(preferred=FLOWER_PORT),
+            flower_port=None if embedded else _flower_port(settings),
             embedded=embedded,
             say=lambda line: console.print(
                 Text(f"{time.strftime('%H:%M:%S')} {line}"), soft_wrap=True
@@ -164,6 +164,11 @@ def _api_port(settings: Settings) -> int:
     return settings.api_port
 
 
+def _flower_port(settings: Settings) -> int:
+    """Flower's usual port if it is free; who asks for any port for the API gets any for Flower."""
+    return free_port(preferred=FLOWER_PORT if settings.api_port else None)
+
+
 def _announce(address: FarmAddress, folder: DataFolder, took_s: float, *, as_json: bool) -> None:
     if as_json:
         sys.stdout.write(address.model_dump_json() + "\n")
@@ -173,7 +178,7 @@ def _announce(address: FarmAddress, folder: DataFolder, took_s: float, *, as_jso
     console.print(Text(f"Voxfarm is up after {took_s:.1f} s", "bold green"))
     for name, value in (
         ("API", address.url),
-        ("docs", f"{address.url}/docs"),
+        ("OpenAPI", f"{address.url}/openapi.json"),
         ("Flower", address.flower_url or "-"),
         ("data", str(folder.path)),
         ("logs", str(folder.logs)),

@@ -29,7 +29,6 @@ READY_S = 90.0
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(300),
-    pytest.mark.xdist_group("farm"),  # whole farms side by side would only slow each other down
 ]
 
 

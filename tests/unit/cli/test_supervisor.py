@@ -112,6 +112,18 @@ def test_a_child_that_will_not_stay_alive_stops_the_farm_with_its_last_lines(cre
     assert alive(other.pid)
 
 
+def test_a_view_that_will_not_stay_alive_is_given_up_and_the_farm_goes_on(crew: Crew) -> None:
+    other = crew.add("api", *SLEEPS)
+    crew.add("flower", SH, "-c", "echo port taken >&2; exit 1", stage=Stage.VIEW)
+    crew.tick_until(lambda: any("going on without flower" in line for line in crew.said))
+    assert "port taken" in crew.said[-1]
+    said = len(crew.said)
+    for _ in range(50):
+        crew.supervisor.tick()
+    assert len(crew.said) == said
+    assert alive(other.pid)
+
+
 def test_a_program_that_is_not_there_counts_as_dying(crew: Crew, tmp_path: Path) -> None:
     program = tmp_path / "program"
     program.write_text("#!/bin/sh\nexec sleep 600\n")
