@@ -49,7 +49,7 @@ def build_celery(settings: Settings) -> Celery:
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,
         broker_connection_timeout=5,
-        broker_pool_limit=4,
+        broker_pool_limit=32,  # Flower asks six things at once, and hangs for good on a small pool
         broker_transport_options={
             "visibility_timeout": settings.visibility_timeout_s,
             "unacked_restore_interval": 5,
