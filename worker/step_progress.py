@@ -1,0 +1,69 @@
+"""What long steps share: a lease renewed by progress, uploads that end whole, rows in pages."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from shared.errors import FatalError
+from shared.farm import Farm
+from shared.ledger import segment_records, steps
+from shared.ledger.segment_records import SegmentRecord
+from shared.ledger.steps import StepClaim
+from shared.storage import MultipartUpload
+
+PAGE = 500  # segment rows read at a time
+
+
+class StepLostError(FatalError):
+    """Another worker holds this step, or the job has ended: stop, and change nothing."""
+
+
+class StepLease:
+    """Renews the step's lease as work moves on, at most three times in a lease's length."""
+
+    def __init__(self, farm: Farm, claimed: StepClaim) -> None:
+        self._farm = farm
+        self._claimed = claimed
+        self._renewed_at = time.monotonic()
+
+    def progress(self) -> None:
+        """Call with every bit of progress. Raises StepLostError."""
+        lease_s = self._farm.settings.lease_s
+        if time.monotonic() - self._renewed_at < lease_s / 3:
+            return
+        if not self._farm.database.transact(
+            lambda conn: steps.renew(conn, self._claimed, lease_s=lease_s)
+        ):
+            raise StepLostError
+        self._renewed_at = time.monotonic()
+
+
+@contextmanager
+def upload_to(farm: Farm, key: str, content_type: str) -> Iterator[MultipartUpload]:
+    """A multipart upload that is completed at the end of the block, or aborted on any error."""
+    upload = farm.store.open_multipart(key, content_type=content_type)
+    try:
+        yield upload
+        upload.complete()
+    except BaseException:
+        upload.abort()
+        raise
+
+
+def rows_of(
+    farm: Farm, claimed: StepClaim, progress: Callable[[], None], part: int | None = None
+) -> Iterator[SegmentRecord]:
+    """Segments of a job, or of one part, in order; every row counts as progress."""
+    def page(after: int) -> list[SegmentRecord]:
+        return farm.database.read(
+            lambda conn: segment_records.page(
+                conn, claimed.job_id, limit=PAGE, after=after, part=part
+            )
+        )
+
+    rows = page(-1)
+    while rows:
+        for row in rows:
+            progress()
+            yield row
+        rows = page(rows[-1].index)
