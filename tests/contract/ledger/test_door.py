@@ -4,6 +4,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from alembic import command
 from sqlalchemy import Connection, insert, text
 
 from api.capacity import Demand, check_quota, measured_rate
@@ -13,6 +14,7 @@ from shared.jobs import JobState
 from shared.ledger import demand, jobs, keys
 from shared.ledger import tables as t
 from shared.ledger.database import Database
+from shared.ledger.migrate import alembic_config, is_current, migrate
 from shared.tenants import NO_QUOTA, Backlog, Quota
 from shared.tiers import Tier
 from tests.contract.ledger import story
@@ -46,6 +48,22 @@ def test_a_key_counts_until_it_is_revoked_and_is_remembered_after(database: Data
     assert database.read(keys.ever_created)
     with pytest.raises(NotFoundError):
         database.transact(lambda conn: keys.revoke(conn, new_key().id))
+
+
+def test_jobs_from_before_the_door_count_too(database: Database) -> None:
+    def back(conn: Connection) -> None:
+        config = alembic_config()
+        config.attributes["connection"] = conn
+        command.downgrade(config, "0001")
+
+    story.submit(database, text="x" * 150)
+    job_id = story.submit(database, text="x" * 99)
+    database.transact(lambda conn: jobs.end(conn, job_id, JobState.CANCELLED))
+    database.transact(back)
+    migrate(database)
+    backlog = database.read(lambda conn: demand.tenant_backlog(conn, "default"))
+    assert backlog == Backlog(10.0, 1)
+    assert is_current(database)
 
 
 def test_no_part_of_the_ledger_holds_the_key_itself(database: Database) -> None:
