@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from shared.errors import CapacityError, UsageError
 from shared.ledger.demand import LiveJob, Rendering
 from shared.settings import Settings, TierSettings
-from shared.tenants import Backlog, Quota
+from shared.tenants import Quota, TenantBacklog
 from shared.tiers import Tier
 
 MIN_RENDERINGS = 8  # fewer say nothing about a rate
@@ -71,7 +71,7 @@ def check_room(demand: Demand, load: Load, settings: Settings) -> None:
         _check_promise(demand, load, load.rate, settings)
 
 
-def check_quota(demand: Demand, backlog: Backlog, quota: Quota, rate: float | None) -> None:
+def check_quota(demand: Demand, backlog: TenantBacklog, quota: Quota, rate: float | None) -> None:
     """Raise CapacityError (`over-quota`) when the job would take its tenant past its quota.
 
     A job that is larger than the whole quota is a UsageError: no waiting helps it.

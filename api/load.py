@@ -13,7 +13,7 @@ from shared.ledger.demand import LiveJob
 
 FRESH_S = 1.0
 RATE_WITHIN_S = 300.0
-MOST_RENDERINGS = 2_000
+MOST_RENDERINGS = 1_000  # of each tier
 _COST_FACTOR = 20  # a look that takes long is repeated less often: a twentieth of the time at most
 
 

@@ -29,8 +29,8 @@ NO_QUOTA = Quota()
 
 
 @dataclass(frozen=True, slots=True)
-class Backlog:
-    """What is accepted and not yet ended: audio still to be made, in seconds, and jobs alive."""
+class TenantBacklog:
+    """What a tenant has accepted and not yet ended: audio to be made, in seconds, and jobs."""
 
     audio_s: float
     jobs: int

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Connection, ScalarSelect, case, func, sele
 
 from shared.ledger import tables as t
 from shared.ledger.clock import read_clock
-from shared.tenants import Backlog
+from shared.tenants import TenantBacklog
 from shared.tiers import Tier
 
 
@@ -58,7 +58,7 @@ def lock_tenant(conn: Connection, tenant: str) -> None:
         )
 
 
-def tenant_backlog(conn: Connection, tenant: str) -> Backlog:
+def tenant_backlog(conn: Connection, tenant: str) -> TenantBacklog:
     """What a tenant has waiting, paused jobs included."""
     c = t.job.c
     row = conn.execute(
@@ -67,26 +67,35 @@ def tenant_backlog(conn: Connection, tenant: str) -> Backlog:
             func.coalesce(func.sum(c.expected_audio_s * (1.0 - _DONE)), 0.0).label("audio_s"),
         ).where(c.ended_at.is_(None), c.tenant == tenant)
     ).one()
-    return Backlog(audio_s=float(row.audio_s), jobs=row.jobs)
+    return TenantBacklog(audio_s=float(row.audio_s), jobs=row.jobs)
 
 
 def renderings(conn: Connection, *, within_s: float, limit: int) -> list[Rendering]:
-    """The newest finished segments of the last `within_s` seconds, at most `limit`."""
+    """The newest finished segments of the last `within_s` seconds, at most `limit` of each tier.
+
+    Where a tier has more, all tiers begin where that one does: what is returned is whole.
+    """
+    since = read_clock(conn) - within_s
+    found = list[Rendering]()
+    for tier in Tier:
+        newest = _newest(conn, tier, since, limit)
+        if len(newest) == limit:
+            since = newest[-1].ended_at
+        found += newest
+    return sorted(
+        (one for one in found if one.ended_at >= since), key=lambda r: r.ended_at, reverse=True
+    )
+
+
+def _newest(conn: Connection, tier: Tier, since: float, limit: int) -> list[Rendering]:
     c = t.segment.c
     rows = conn.execute(
         select(c.claimed_at, c.done_at, c.samples, c.rate_hz)
-        .where(t.IS_RENDERED, c.done_at >= read_clock(conn) - within_s)
+        .where(t.IS_SPOKEN, c.tier == tier, c.done_at >= since, c.claimed_at.is_not(None))
         .order_by(c.done_at.desc())
         .limit(limit)
     )
-    return [
-        Rendering(
-            began_at=row.done_at if row.claimed_at is None else row.claimed_at,
-            ended_at=row.done_at,
-            audio_s=row.samples / row.rate_hz,
-        )
-        for row in rows
-    ]
+    return [Rendering(row.claimed_at, row.done_at, row.samples / row.rate_hz) for row in rows]
 
 
 def _part_sum(column: ColumnElement[int]) -> ScalarSelect[int]:

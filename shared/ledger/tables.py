@@ -175,9 +175,10 @@ Index(
     sqlite_where=text("state IN ('dispatched', 'leased')"),
     postgresql_where=text("state IN ('dispatched', 'leased')"),
 )
-IS_RENDERED = text("segment.state = 'done' AND segment.samples > 0")
+IS_SPOKEN = text("segment.state = 'done' AND segment.samples > 0")
 Index(
-    "ix_segment_rendered",
+    "ix_segment_spoken",
+    segment.c.tier,
     segment.c.done_at,
     sqlite_where=text("state = 'done' AND samples > 0"),
     postgresql_where=text("state = 'done' AND samples > 0"),

@@ -21,7 +21,7 @@ from api.capacity import (
 from shared.errors import CapacityError, UsageError
 from shared.ledger.demand import LiveJob, Rendering
 from shared.settings import Settings
-from shared.tenants import Backlog, Quota
+from shared.tenants import Quota, TenantBacklog
 from shared.tiers import Tier
 
 SETTINGS = Settings()
@@ -171,13 +171,13 @@ def test_what_comes_before_is_never_more_than_what_waits(
     assert 0.0 <= before_s <= waiting_s * (1 + 1e-9) + 1e-9
 
 
-backlogs = st.builds(Backlog, st.floats(0, 1e6), st.integers(0, 1_000))
+backlogs = st.builds(TenantBacklog, st.floats(0, 1e6), st.integers(0, 1_000))
 quotas = st.builds(Quota, st.none() | st.floats(1, 1e6), st.none() | st.integers(1, 1_000))
 
 
 @given(demands, backlogs, quotas, st.none() | rates)
 def test_what_passes_the_quota_stays_in_it(
-    demand: Demand, backlog: Backlog, quota: Quota, rate: float | None
+    demand: Demand, backlog: TenantBacklog, quota: Quota, rate: float | None
 ) -> None:
     error = refusal(lambda: check_quota(demand, backlog, quota, rate))
     if isinstance(error, CapacityError):

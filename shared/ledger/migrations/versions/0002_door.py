@@ -9,7 +9,7 @@ branch_labels = None
 depends_on = None
 
 _ALIVE = sa.text("ended_at IS NULL")
-_RENDERED = sa.text("state = 'done' AND samples > 0")
+_SPOKEN = sa.text("state = 'done' AND samples > 0")
 
 
 def upgrade() -> None:
@@ -46,17 +46,17 @@ def upgrade() -> None:
         postgresql_where=_ALIVE,
     )
     op.create_index(
-        "ix_segment_rendered",
+        "ix_segment_spoken",
         "segment",
-        ["done_at"],
+        ["tier", "done_at"],
         unique=False,
-        sqlite_where=_RENDERED,
-        postgresql_where=_RENDERED,
+        sqlite_where=_SPOKEN,
+        postgresql_where=_SPOKEN,
     )
 
 
 def downgrade() -> None:
-    op.drop_index("ix_segment_rendered", table_name="segment")
+    op.drop_index("ix_segment_spoken", table_name="segment")
     op.drop_index("ix_job_alive_tenant", table_name="job")
     with op.batch_alter_table("job", schema=None) as batch_op:
         batch_op.drop_column("expected_audio_s")
