@@ -44,7 +44,8 @@ class Admission:
                 max_characters=self.settings.max_job_chars,
             )
         self._check_metadata(asked)
-        spec = self._resolve(asked, engines)
+        engine = self._engine(asked.engine, engines)
+        spec = self._resolve(asked, engine)
         for field, piece in _pieces(asked):
             _check_piece(piece, field, spec)
         return NewJob(
@@ -56,6 +57,7 @@ class Admission:
             metadata=asked.metadata,
             idempotency_key=idempotency_key,
             request_sha256=asked.digest,
+            expected_audio_s=len(text) / (engine.chars_per_audio_s * spec.speed),
         )
 
     def _join(self, asked: Submission) -> tuple[str, list[tuple[str, int, int]]]:
@@ -87,8 +89,7 @@ class Admission:
                 max_bytes=self.settings.max_metadata_bytes,
             )
 
-    def _resolve(self, asked: Submission, engines: Sequence[EngineInfo]) -> JobSpec:
-        engine = self._engine(asked.engine, engines)
+    def _resolve(self, asked: Submission, engine: EngineInfo) -> JobSpec:
         voice = _voice(asked.voice, engine)
         language = asked.language or voice.language
         if language not in engine.languages:

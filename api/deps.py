@@ -11,6 +11,8 @@ from fastapi import Depends, Path, Request
 from sqlalchemy import Connection
 
 from api.admission import Admission
+from api.keyring import Keyring
+from api.load import LoadGauge
 from api.metrics import Metrics
 from api.readiness import Readiness
 from api.waking import Waker
@@ -31,6 +33,8 @@ class Deps:
     metrics: Metrics
     readiness: Readiness
     waker: Waker
+    keyring: Keyring
+    load: LoadGauge
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     submits: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(2))
     watches: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(4))

@@ -1,5 +1,6 @@
 """The API's app factory: puts routes, layers and means together. Opens and closes nothing."""
 
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
@@ -10,22 +11,29 @@ from sqlalchemy import Connection
 from starlette.middleware import Middleware
 
 from api.admission import Admission
-from api.auth import is_loopback, refuse_open_bind
-from api.deps import Deps
+from api.auth import is_loopback, is_open, refuse_open_bind
+from api.deps import PATIENCE_S, Deps
+from api.keyring import Keyring, Keys
+from api.load import LoadGauge
 from api.metrics import Metrics
 from api.middleware.body_limit import BodyLimit
+from api.middleware.gate import Gate
 from api.middleware.host_guard import HostGuard
 from api.middleware.last_resort import LastResort
 from api.middleware.request_metrics import RequestMetrics
 from api.openapi import DESCRIPTION, TAGS, describe
 from api.problems import install_problem_handlers
+from api.rates import MovingWindow
 from api.readiness import Readiness
 from api.routes import catalogue, health, job_outputs, jobs
+from api.routes.answers import refusals
 from api.waking import Waker
 from shared.errors import SetupError, TransientError
 from shared.farm import Farm
-from shared.ledger import migrate, nodes
+from shared.ledger import keys, migrate, nodes
 from shared.ledger.clock import read_clock
+
+log = logging.getLogger(__name__)
 
 
 def create_app(farm: Farm) -> FastAPI:
@@ -35,7 +43,10 @@ def create_app(farm: Farm) -> FastAPI:
     settings would serve strangers.
     """
     settings = farm.settings
-    refuse_open_bind(settings)
+    if not is_open(settings):
+        refuse_open_bind(settings, keys_exist=_keys_exist(farm))
+    keyring = _keyring(farm)
+    rates = MovingWindow(settings.requests_per_s) if settings.requests_per_s else None
     metrics = Metrics(farm.database)
     waker = Waker(farm.dispatcher.send_steps)
 
@@ -48,10 +59,11 @@ def create_app(farm: Farm) -> FastAPI:
     layers = [
         Middleware(RequestMetrics, metrics=metrics),
         Middleware(LastResort),
+        Middleware(Gate, keyring=keyring, rates=rates),
         Middleware(BodyLimit, max_bytes=settings.max_body_bytes),
     ]
     if is_loopback(settings.api_host) and not settings.allow_unauthenticated:
-        layers.insert(2, Middleware(HostGuard))
+        layers.insert(3, Middleware(HostGuard))
     app = FastAPI(
         title="Voxfarm",
         version=version("voxfarm"),
@@ -70,12 +82,37 @@ def create_app(farm: Farm) -> FastAPI:
         metrics=metrics,
         readiness=_readiness(farm),
         waker=waker,
+        keyring=keyring,
+        load=LoadGauge(lambda look: farm.database.read(look, patience_s=PATIENCE_S)),
     )
     install_problem_handlers(app)
-    for routes in (jobs, job_outputs, catalogue, health):
-        app.include_router(routes.router)
+    for routes in (jobs, job_outputs, catalogue):
+        app.include_router(routes.router, responses=refusals(401, 429))
+    app.include_router(health.router)
     app.openapi = lambda: describe(app)  # type: ignore[method-assign]  # FastAPI's own way
     return app
+
+
+def _keys_exist(farm: Farm) -> bool:
+    """Look for keys once, at the start. Without a ledger to ask, nobody gets in without one."""
+    try:
+        if not migrate.is_current(farm.database):
+            return False
+        return farm.database.read(keys.ever_created, patience_s=PATIENCE_S)
+    except TransientError as error:
+        log.warning("starting without having seen a key: %s", error)
+        return True
+
+
+def _keyring(farm: Farm) -> Keyring:
+    def read(conn: Connection) -> Keys:
+        return Keys(tuple(keys.listed(conn)), keys.ever_created(conn))
+
+    return Keyring(
+        lambda: farm.database.read(read, patience_s=PATIENCE_S),
+        anybody=is_open(farm.settings),
+        local_key=farm.settings.local_key.get_secret_value(),
+    )
 
 
 def _readiness(farm: Farm) -> Readiness:

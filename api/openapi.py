@@ -20,6 +20,11 @@ TAGS = [
     {"name": "catalogue", "description": "Voices and engines."},
     {"name": "operations", "description": "Health and figures."},
 ]
+KEY_SCHEME = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "An API key, from `voxfarm keys create`. It names the tenant.",
+}
 _REF = "#/components/schemas/{model}"
 
 
@@ -39,6 +44,8 @@ def describe(app: FastAPI) -> dict[str, Any]:
             schemas.update(schema.pop("$defs", {}))
             schemas[model.__name__] = schema
         _forget_validation_errors(document)
+        document["components"]["securitySchemes"] = {"key": KEY_SCHEME}
+        document["security"] = [{"key": []}, {}]  # none is needed until the first one is made
         app.openapi_schema = document
     return app.openapi_schema
 

@@ -4,6 +4,7 @@
 Statuses follow from the class of the error, and from its code where one class is too wide.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
@@ -17,6 +18,7 @@ from starlette.exceptions import HTTPException
 from api.strict_json import shown_name
 from shared.errors import (
     BrokerError,
+    CapacityError,
     ConflictError,
     LedgerBusyError,
     NotFoundError,
@@ -39,7 +41,10 @@ _STATUS_OF_CODE: dict[str, int] = {
     "json-too-complex": 400,
     "json-too-deep": 400,
     "lone-surrogate": 400,
+    "unauthorized": 401,
     "cross-site-request": 403,
+    "larger-than-quota": 403,
+    "tier-not-allowed": 403,
     "testing-engine": 403,
     "body-timeout": 408,
     "body-too-large": 413,
@@ -52,6 +57,7 @@ _AWAY: dict[type[TransientError], tuple[str, str]] = {
     StoreError: ("store-away", "the object store is away; try again"),
     BrokerError: ("broker-away", "Redis is away; try again"),
 }
+_TOO_MUCH_OF_ONE = frozenset({"over-quota", "rate-limited"})  # the caller's doing, not the farm's
 _RESERVED = frozenset({"type", "title", "status", "detail", "code"})
 
 
@@ -128,7 +134,15 @@ def usage_problem(error: UsageError) -> JSONResponse:
 
 
 def transient_problem(error: TransientError) -> JSONResponse:
-    """The 503 of infrastructure trouble; what exactly failed stays in the log."""
+    """The 503 of trouble, whose details stay in the log, or of a full farm; 429 of too much."""
+    if isinstance(error, CapacityError):
+        return problem(
+            429 if error.code in _TOO_MUCH_OF_ONE else 503,
+            error.code,
+            str(error),
+            headers={"Retry-After": str(max(1, math.ceil(error.retry_after_s)))},
+            fields=error.fields,
+        )
     code, detail = _AWAY.get(type(error), ("not-ready", str(error)))
     return problem(503, code, detail, headers={"Retry-After": str(RETRY_AFTER_S)})
 

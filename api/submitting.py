@@ -5,14 +5,18 @@ Nothing is written unless everything is right, and everything is written in one 
 
 from dataclasses import dataclass
 
+from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
+from api.auth import Caller
+from api.capacity import Demand, Load, check_quota, check_room, check_tier
 from api.deps import Deps
 from api.submission import read_submission
 from api.views.job import JobView
 from shared.crashpoints import crash_point
-from shared.ledger import jobs, nodes
-from shared.ledger.jobs import Accepted, NewJob
+from shared.ledger import demand, jobs, nodes
+from shared.ledger.demand import LiveJob
+from shared.ledger.jobs import Accepted, JobRecord, NewJob
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,29 +28,60 @@ class Receipt:
     replayed: bool
 
 
-def accept(deps: Deps, tenant: str, body: bytes, idempotency_key: str | None) -> Receipt:
+def accept(deps: Deps, caller: Caller, body: bytes, idempotency_key: str | None) -> Receipt:
     """Read, check and write a submission. Raises UsageError, ConflictError, TransientError."""
     asked = read_submission(body)
-    accepted = None
+    tenant = caller.tenant
+    accepted = new = None
     if idempotency_key is not None:
-        # Before admission: what was accepted stays so, even if its engine has gone since.
+        # Before admission: what was accepted stays so, even if its engine or its room has gone.
         digest = asked.digest
         accepted = deps.read(lambda conn: jobs.find_replay(conn, tenant, idempotency_key, digest))
     if accepted is None:
+        check_tier(asked.tier, caller.tiers)
         engines = [record.info for record in deps.read(nodes.engines)]
         new = deps.admission.admit(asked, engines, tenant=tenant, idempotency_key=idempotency_key)
-        accepted = _write(deps, new)
+        load = deps.load.now()
+        check_room(_demand(new), load, deps.admission.settings)
+        accepted = _write(deps, caller, new, load)
         crash_point("api.accepted")
     job_id = accepted.job_id
     record = deps.read(lambda conn: jobs.get(conn, tenant, job_id))
+    if new is not None and not accepted.replayed:
+        deps.load.add(_live(new, record))
     return Receipt(JobView.of(record), accepted.step_id, accepted.replayed)
 
 
-def _write(deps: Deps, new: NewJob) -> Accepted:
+def _write(deps: Deps, caller: Caller, new: NewJob, load: Load) -> Accepted:
     target = deps.admission.settings.tiers[new.spec.tier]
+
+    def write(conn: Connection) -> Accepted:
+        if caller.quota.is_limit:
+            demand.lock_tenant(conn, caller.tenant)
+            if not _is_replay(conn, new):
+                backlog = demand.tenant_backlog(conn, caller.tenant)
+                check_quota(_demand(new), backlog, caller.quota, load.rate)
+        return jobs.accept(conn, new, target)
+
     try:
-        return deps.transact(lambda conn: jobs.accept(conn, new, target))
+        return deps.transact(write)
     except IntegrityError as error:
         if not jobs.is_key_race(error):
             raise
-        return deps.transact(lambda conn: jobs.accept(conn, new, target))
+        return deps.transact(write)
+
+
+def _is_replay(conn: Connection, new: NewJob) -> bool:
+    """Whether another thread has written this very request since it was looked for."""
+    if new.idempotency_key is None:
+        return False
+    found = jobs.find_replay(conn, new.tenant, new.idempotency_key, new.request_sha256)
+    return found is not None
+
+
+def _demand(new: NewJob) -> Demand:
+    return Demand(new.spec.tier, new.expected_audio_s, len(new.text))
+
+
+def _live(new: NewJob, record: JobRecord) -> LiveJob:
+    return LiveJob(new.spec.tier, record.created_at, record.due_at, new.expected_audio_s, done=0.0)

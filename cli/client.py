@@ -25,7 +25,7 @@ from cli.errors import FarmAwayError
 from cli.http import RETRYABLE_STATUS, checked_url, http_client
 from cli.job_request import JobRequest
 from cli.patience import Patience
-from cli.problems import error_of
+from cli.problems import error_of, retry_after_s
 from cli.replies import (
     Deliverable,
     DeliverableList,
@@ -36,14 +36,14 @@ from cli.replies import (
     VoiceList,
 )
 from cli.sse import parse_events
-from shared.errors import FatalError
+from shared.errors import CapacityError, FatalError, UsageError
 
 R = TypeVar("R", bound=Reply)
 PAGE = 100
 
 
 class FarmClient:
-    """One farm, seen through its API.
+    """One farm, seen through its API, as the tenant of `key`.
 
     `locate` is asked for the farm's address again whenever it could not be reached: a farm that
     was started anew may listen elsewhere. It may raise FarmAwayError.
@@ -55,6 +55,7 @@ class FarmClient:
         self,
         url: str,
         *,
+        key: str | None = None,
         patience_s: float = 5.0,
         locate: Callable[[], str] | None = None,
         transport: httpx.BaseTransport | None = None,
@@ -67,6 +68,8 @@ class FarmClient:
         self._clock = clock
         self._sleep = sleep
         self._http = http_client(self.url, transport)
+        if key is not None:
+            self._http.headers["Authorization"] = f"Bearer {_header_value(key)}"
 
     def __enter__(self) -> Self:
         return self
@@ -188,6 +191,8 @@ class FarmClient:
         delay_s = patience.failed(at_least_s=at_least_s)
         if delay_s is None:
             why = f" ({trouble})" if trouble is not None and str(trouble) else ""
+            if isinstance(trouble, CapacityError):
+                raise FarmAwayError(f"the farm at {self.url} takes no more now{why}") from trouble
             raise FarmAwayError(f"no farm answers at {self.url}{why}") from trouble
         self._sleep(delay_s)
         if self._locate is not None:
@@ -206,13 +211,17 @@ def _parsed(reply: type[R], body: bytes, url: str) -> R:
         ) from None
 
 
+def _header_value(key: str) -> str:
+    if not key.isascii() or not key.isprintable() or not key.strip():
+        raise UsageError("that is no API key; one looks like vxf_...", code="bad-key")
+    return key.strip()
+
+
 def _segment(job_id: str) -> str:
     """Make a job id one path segment, whatever the user typed."""
     return quote(job_id, safe="") or "-"
 
 
 def _retry_after_s(response: httpx.Response) -> float:
-    try:
-        return max(0.0, min(float(response.headers.get("retry-after", "0")), 10.0))
-    except ValueError:
-        return 0.0
+    """How long to wait at least; never long, since room may come earlier than predicted."""
+    return min(retry_after_s(response), 10.0)

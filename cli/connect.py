@@ -10,6 +10,7 @@ from cli.client import FarmClient
 from cli.data_folder import DataFolder, FarmAddress
 from cli.embedded import EmbeddedFarm
 from cli.errors import FarmAwayError
+from cli.local_key import read_local_key
 
 
 @dataclass(slots=True)
@@ -28,16 +29,18 @@ def connected(
     url: str | None,
     data_dir: Path,
     patience_s: float,
+    key: str | None = None,
     embedded_options: Sequence[str] | None = None,
     on_start: Callable[[], None] = lambda: None,
 ) -> Iterator[Connection]:
     """Talk to the farm at `url`, else to that of `data_dir`, else to one started for the call.
 
     `embedded_options` are what `voxfarm up` is told; None means that no farm is started and
-    FarmAwayError is raised. `on_start` is called before one is started.
+    FarmAwayError is raised. `on_start` is called before one is started. Without a `key` that of
+    the data folder is used, but only for the farm that runs there.
     """
     if url:
-        with FarmClient(url, patience_s=patience_s) as client:
+        with FarmClient(url, key=key, patience_s=patience_s) as client:
             yield Connection(client, embedded=False, start_s=0.0)
         return
     folder = DataFolder(data_dir.absolute())
@@ -60,6 +63,7 @@ def connected(
             revive = address.embedded and embedded_options is not None
             client = FarmClient(
                 address.url,
+                key=key or read_local_key(folder.path),
                 patience_s=patience_s,
                 locate=(lambda: farm.ensure().url) if revive else (lambda: _found(folder).url),
             )

@@ -35,7 +35,13 @@ def core_count() -> int:
 
 
 def children_environment(
-    settings: Settings, *, redis_url: str, s3_endpoint: str, s3_access_key: str, s3_secret_key: str
+    settings: Settings,
+    *,
+    redis_url: str,
+    s3_endpoint: str,
+    s3_access_key: str,
+    s3_secret_key: str,
+    local_key: str,
 ) -> Mapping[str, str]:
     """Return the environment of the farm's processes: ours, with every address made explicit."""
     data_dir = settings.data_dir.absolute()
@@ -52,6 +58,7 @@ def children_environment(
         "VOXFARM_S3_SECURE": "false",
         "VOXFARM_S3_ACCESS_KEY": s3_access_key,
         "VOXFARM_S3_SECRET_KEY": s3_secret_key,
+        "VOXFARM_LOCAL_KEY": local_key,
         "VOXFARM_API_HOST": settings.api_host,
         "VOXFARM_API_PORT": str(settings.api_port),
         "VOXFARM_ENGINES": json.dumps(settings.engines),

@@ -41,10 +41,11 @@ def list_command(
     limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many.")] = 50,
     as_json: options.AsJson = False,
     url: options.Url = None,
+    key: options.Key = None,
     data: options.Data = None,
 ) -> None:
     """List jobs, newest first."""
-    with told(as_json=as_json), _client(url, data, SHORT_PATIENCE_S) as client:
+    with told(as_json=as_json), _client(url, key, data, SHORT_PATIENCE_S) as client:
         wanted_state = state.value if state else None
         wanted_tier = tier.value if tier else None
         jobs = list(islice(client.jobs(state=wanted_state, tier=wanted_tier), limit))
@@ -63,10 +64,11 @@ def show_command(
     job_id: JobId,
     as_json: options.AsJson = False,
     url: options.Url = None,
+    key: options.Key = None,
     data: options.Data = None,
 ) -> None:
     """Show one job and its files."""
-    with told(as_json=as_json), _client(url, data, SHORT_PATIENCE_S) as client:
+    with told(as_json=as_json), _client(url, key, data, SHORT_PATIENCE_S) as client:
         job = client.job(job_id)
         ended_well = job.state in {JobState.COMPLETED, JobState.PARTIAL}
         files = client.deliverables(job.id) if ended_well else ()
@@ -88,12 +90,13 @@ def wait_command(
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
     url: options.Url = None,
+    key: options.Key = None,
     data: options.Data = None,
     patience: options.Patience = PATIENCE_S,
 ) -> None:
     """Wait until a job has ended; the exit code says how. Ctrl-C leaves the job alone."""
     with told(as_json=as_json):
-        with _client(url, data, patience) as client, display(quiet=quiet) as screen:
+        with _client(url, key, data, patience) as client, display(quiet=quiet) as screen:
             timeline = Timeline(time.monotonic)
             job = client.job(job_id)
             with closing(client.follow(job_id)) as views:
@@ -115,10 +118,11 @@ def cancel_command(
     job_id: JobId,
     as_json: options.AsJson = False,
     url: options.Url = None,
+    key: options.Key = None,
     data: options.Data = None,
 ) -> None:
     """Cancel a job. What it made so far is not delivered."""
-    with told(as_json=as_json), _client(url, data, SHORT_PATIENCE_S) as client:
+    with told(as_json=as_json), _client(url, key, data, SHORT_PATIENCE_S) as client:
         job = client.cancel(job_id)
         if as_json:
             _print_json(job.model_dump(mode="json"))
@@ -135,12 +139,13 @@ def download_command(
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
     url: options.Url = None,
+    key: options.Key = None,
     data: options.Data = None,
     patience: options.Patience = PATIENCE_S,
 ) -> None:
     """Fetch the files of an ended job; a broken download goes on where it stopped."""
     with told(as_json=as_json):
-        with _client(url, data, patience) as client, display(quiet=quiet) as screen:
+        with _client(url, key, data, patience) as client, display(quiet=quiet) as screen:
             job = client.job(job_id)
             require_files(job)
             many = sum(f.kind == FileKind.AUDIO for f in client.deliverables(job.id)) > 1
@@ -154,9 +159,11 @@ def download_command(
 
 
 @contextmanager
-def _client(url: str | None, data: Path | None, patience_s: float) -> Iterator[FarmClient]:
-    settings = load_settings(data_dir=data)
-    with connected(url=url, data_dir=settings.data_dir, patience_s=patience_s) as connection:
+def _client(
+    url: str | None, key: str | None, data: Path | None, patience_s: float
+) -> Iterator[FarmClient]:
+    folder = load_settings(data_dir=data).data_dir
+    with connected(url=url, data_dir=folder, key=key, patience_s=patience_s) as connection:
         yield connection.client
 
 

@@ -16,6 +16,7 @@ from cli.client import FarmClient
 from cli.data_folder import DataFolder, FarmAddress
 from cli.errors import FarmStoppedError
 from cli.farm_settings import children_environment, core_count
+from cli.local_key import make_local_key
 from cli.ports import LOOPBACK, is_wildcard
 from cli.processes import Stage, farm_processes
 from cli.servers.seaweed import SeaweedServer
@@ -131,11 +132,13 @@ class LocalFarm:
             s3_endpoint=self._seaweed.endpoint,
             s3_access_key=self._seaweed.access_key,
             s3_secret_key=self._seaweed.secret_key,
+            local_key=make_local_key(self.folder.path),
         )
 
     def _wait_ready(self) -> bool:
         deadline_s = time.monotonic() + READY_S
-        with FarmClient(self.url, patience_s=0.0) as client:
+        key = make_local_key(self.folder.path)
+        with FarmClient(self.url, key=key, patience_s=0.0) as client:
             while not (client.is_ready() and self._engines_are_there(client)):
                 if self.should_stop():
                     return False

@@ -10,6 +10,7 @@ import typer
 from cli.doctor import doctor_command
 from cli.exits import EXIT_HELP
 from cli.jobs import jobs_app
+from cli.keys import keys_app
 from cli.render import render_command
 from cli.up import up_command
 from cli.voices import voices_command
@@ -30,6 +31,7 @@ def build_app() -> typer.Typer:
     app.command("up")(up_command)
     app.command("render", epilog=EXIT_HELP)(render_command)
     app.add_typer(jobs_app, name="jobs")
+    app.add_typer(keys_app, name="keys")
     app.command("voices")(voices_command)
     app.command("doctor")(doctor_command)
     return app

@@ -15,6 +15,16 @@ Url = Annotated[
         show_default=False,
     ),
 ]
+Key = Annotated[
+    str | None,
+    typer.Option(
+        "--key",
+        envvar="VOXFARM_API_KEY",
+        metavar="KEY",
+        help="API key. Default: that of the data folder, for the farm that runs there.",
+        show_default=False,
+    ),
+]
 Data = Annotated[
     Path | None,
     typer.Option(

@@ -4,8 +4,16 @@ import json
 
 import httpx
 
-from shared.errors import ConflictError, FatalError, NotFoundError, UsageError, VoxfarmError
+from shared.errors import (
+    CapacityError,
+    ConflictError,
+    FatalError,
+    NotFoundError,
+    UsageError,
+    VoxfarmError,
+)
 
+_NO_ROOM = frozenset({"farm-full", "over-quota", "rate-limited"})
 _TOLD_ELSEWHERE = frozenset({"type", "title", "status", "detail", "code", "instance"})
 
 
@@ -27,9 +35,19 @@ def error_of(response: httpx.Response) -> VoxfarmError:
         return NotFoundError(message, code=code, **fields)
     if status == httpx.codes.CONFLICT:
         return ConflictError(message, code=code, **fields)
+    if code in _NO_ROOM:
+        return CapacityError(message, code=code, retry_after_s=retry_after_s(response))
     if status < httpx.codes.INTERNAL_SERVER_ERROR:
         return UsageError(message, code=code, **fields)
     return FatalError(message)
+
+
+def retry_after_s(response: httpx.Response) -> float:
+    """How many seconds the farm asks to wait; 0 when it does not say."""
+    try:
+        return max(0.0, float(response.headers.get("retry-after", "0")))
+    except ValueError:
+        return 0.0
 
 
 def _problem(response: httpx.Response) -> dict[str, object] | None:

@@ -71,6 +71,7 @@ def render_command(
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
     url: options.Url = None,
+    key: options.Key = None,
     data: options.Data = None,
     patience: options.Patience = PATIENCE_S,
 ) -> None:
@@ -112,6 +113,7 @@ def render_command(
                     connected(
                         url=url,
                         data_dir=settings.data_dir,
+                        key=key,
                         patience_s=patience,
                         embedded_options=engine_options,
                         on_start=lambda: screen.show("starting", 0.0, "no farm is running yet"),

@@ -24,12 +24,13 @@ def voices_command(
     *,
     as_json: options.AsJson = False,
     url: options.Url = None,
+    key: options.Key = None,
     data: options.Data = None,
 ) -> None:
     """List voices: those of the running farm, else those of the engines installed here."""
     with told(as_json=as_json):
         settings = load_settings(data_dir=data)
-        voices = _voices(url, settings)
+        voices = _voices(url, key, settings)
         if as_json:
             sys.stdout.write(json.dumps([voice.model_dump(mode="json") for voice in voices]) + "\n")
             return
@@ -49,9 +50,11 @@ def voices_command(
             typer.echo(line)
 
 
-def _voices(url: str | None, settings: Settings) -> tuple[Voice, ...]:
+def _voices(url: str | None, key: str | None, settings: Settings) -> tuple[Voice, ...]:
     try:
-        with connected(url=url, data_dir=settings.data_dir, patience_s=PATIENCE_S) as connection:
+        with connected(
+            url=url, data_dir=settings.data_dir, key=key, patience_s=PATIENCE_S
+        ) as connection:
             return connection.client.voices()
     except FarmAwayError:
         if url:

@@ -8,6 +8,7 @@ VoxfarmError
 │   ├── LedgerBusyError the SQL database is locked or away
 │   ├── StoreError      the object store is away or refuses for now
 │   ├── BrokerError     Redis is away
+│   ├── CapacityError   the farm, or the tenant's share of it, takes no more just now
 │   └── HostLostError   the engine host died or went silent under this utterance
 └── FatalError          trying again will not help
     ├── UtteranceError  the engine refused this one utterance
@@ -62,6 +63,19 @@ class StoreError(TransientError):
 
 class BrokerError(TransientError):
     """Redis cannot be reached."""
+
+
+class CapacityError(TransientError):
+    """There is no room for this request now; there will be, after about `retry_after_s` seconds.
+
+    `code` is a stable kebab-case word for programs; `fields` adds machine-readable detail.
+    """
+
+    def __init__(self, message: str, *, code: str, retry_after_s: float, **fields: object) -> None:
+        super().__init__(message)
+        self.code = code
+        self.retry_after_s = retry_after_s
+        self.fields = fields
 
 
 class HostLostError(TransientError):

@@ -79,6 +79,23 @@ class Settings(BaseSettings):
     allow_unauthenticated: bool = Field(
         default=False, description="serve a non-loopback address although nobody is authenticated"
     )
+    local_key: SecretStr = Field(
+        default=SecretStr(""),
+        description="an API key of the tenant `default` that is not in the ledger; "
+        "`voxfarm up` sets it from its data folder, for the commands on this machine",
+    )
+    requests_per_s: int = Field(
+        default=100, ge=0, description="requests of one tenant, per API process; 0: no limit"
+    )
+    refuse_when_full: bool = Field(
+        default=True,
+        description="refuse rush and standard jobs that would miss their tier's promise (503)",
+    )
+    bulk_backlog_audio_s: float = Field(
+        default=3_600_000.0,
+        gt=0,
+        description="most bulk audio that may wait, in seconds; further bulk jobs: 503",
+    )
 
     engine_options: dict[str, dict[str, object]] = Field(
         default_factory=dict, description="options passed to an engine, by engine name (JSON)"

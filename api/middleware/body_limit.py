@@ -9,6 +9,7 @@ import asyncio
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from api.middleware.refusing import refuse
 from api.problems import usage_problem
 from shared.errors import UsageError
 
@@ -36,7 +37,7 @@ class BodyLimit:
         headers = Headers(scope=scope)
         declared = headers.get("content-length", "")
         if declared.isdecimal() and _exceeds(declared, self._max_bytes):
-            await self._refuse(scope, receive, send, self._too_large())
+            await self._refuse(self._too_large(), scope, receive, send)
             return
         body = _CountedBody(receive, self._max_bytes, self._silence_s)
         answered = False
@@ -57,7 +58,14 @@ class BodyLimit:
         else:
             return
         if not answered:  # an answer under way (to a request that needs no body) just ends
-            await self._refuse(scope, receive, send, refusal)
+            await self._refuse(refusal, scope, receive, send)
+
+    async def _refuse(
+        self, refusal: UsageError, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        response = usage_problem(refusal)
+        response.headers["connection"] = "close"
+        await refuse(response, scope, receive, send, linger_s=self._linger_s)
 
     def _too_large(self) -> UsageError:
         return UsageError(
@@ -65,34 +73,6 @@ class BodyLimit:
             code="body-too-large",
             max_bytes=self._max_bytes,
         )
-
-    async def _refuse(
-        self, scope: Scope, receive: Receive, send: Send, refusal: UsageError
-    ) -> None:
-        # A client that waits for "100 Continue" has sent nothing, and reading would invite it.
-        waiting = "100-continue" in Headers(scope=scope).get("expect", "").lower()
-
-        async def send_then_linger(message: Message) -> None:
-            if message["type"] != "http.response.body" or waiting:
-                await send(message)
-                return
-            await send({**message, "more_body": True})
-            await self._discard(receive)
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-        response = usage_problem(refusal)
-        response.headers["connection"] = "close"
-        await response(scope, receive, send_then_linger)
-
-    async def _discard(self, receive: Receive) -> None:
-        try:
-            async with asyncio.timeout(self._linger_s):
-                while True:
-                    message = await receive()
-                    if message["type"] != "http.request" or not message.get("more_body", False):
-                        return
-        except TimeoutError:
-            return
 
 
 def _exceeds(declared: str, max_bytes: int) -> bool:

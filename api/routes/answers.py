@@ -6,18 +6,21 @@ from api.problems import MEDIA_TYPE, members
 
 _MEANING = {
     400: "The body is not sound JSON.",
+    401: "No key, or one that does not count; see `WWW-Authenticate`.",
     403: "Not allowed here.",
     404: "There is no such thing, or it is not yours.",
     409: "Right request, wrong moment.",
     413: "Too large.",
     415: "Not application/json.",
     422: "Well formed, but it cannot be done; `code` says why.",
-    503: "A part of the farm is away; try again after `Retry-After` seconds.",
+    429: "Too many requests, or too much waiting; try again after `Retry-After` seconds.",
+    503: "A part of the farm is away, or the farm is full; try again after `Retry-After` seconds.",
 }
 
 # One telling example each; `code` is what programs go by.
 _EXAMPLE: dict[int, dict[str, Any]] = {
     400: {"code": "bad-json", "detail": "not valid JSON: ... at line 3, column 1", "offset": 21},
+    401: {"code": "unauthorized", "detail": "there is no such key, or it was revoked"},
     403: {"code": "testing-engine", "detail": "engine tone is for testing only", "choices": []},
     404: {"code": "job-not-found", "detail": "there is no such job"},
     409: {"code": "idempotency-key-reused", "detail": "this Idempotency-Key was used before"},
@@ -30,6 +33,7 @@ _EXAMPLE: dict[int, dict[str, Any]] = {
         "offset": 8,
         "languages": ["en"],
     },
+    429: {"code": "over-quota", "detail": "40 jobs of this tenant are alive; 40 is the most"},
     503: {"code": "ledger-away", "detail": "the SQL database is busy or away; try again"},
 }
 

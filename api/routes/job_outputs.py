@@ -8,7 +8,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Connection
 
-from api.auth import Tenant
+from api.auth import AskedBy, Tenant
 from api.deps import JobId, With
 from api.events import job_events
 from api.routes.answers import Responses, refusals
@@ -16,6 +16,7 @@ from api.views.base import utc
 from api.views.file import FileList, FileView
 from api.views.job import JobView
 from api.views.segment import SegmentPage, SegmentView
+from shared.errors import NotFoundError
 from shared.ledger import deliverables, jobs, segment_records
 from shared.ledger.deliverables import Deliverable, PartRecord
 from shared.ledger.segment_records import SegmentRecord
@@ -56,11 +57,13 @@ class SegmentFilter(BaseModel):
     responses=EVENTS | refusals(404, 503),
     summary="Follow a job",
 )
-async def follow(deps: With, tenant: Tenant, job_id: JobId) -> StreamingResponse:
+async def follow(deps: With, caller: AskedBy, job_id: JobId) -> StreamingResponse:
     """Server-sent events. Reconnecting is harmless: every event is the whole job."""
 
     async def look() -> JobView:
-        return JobView.of(await deps.watch(lambda conn: jobs.get(conn, tenant, job_id)))
+        if not await deps.keyring.still_counts(caller):
+            raise NotFoundError("the key was revoked meanwhile", code="job-not-found")
+        return JobView.of(await deps.watch(lambda conn: jobs.get(conn, caller.tenant, job_id)))
 
     await look()  # a job that is not there is a 404, not a stream
     return StreamingResponse(

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 from starlette.datastructures import Headers
 
-from api.auth import Tenant
+from api.auth import AskedBy, Tenant
 from api.deps import JobId, With
 from api.routes.answers import Responses, refusals
 from api.submission import BOOK_EXAMPLE, EXAMPLE
@@ -84,13 +84,13 @@ class JobFilter(BaseModel):
     summary="Submit a job",
 )
 async def submit(
-    request: Request, deps: With, tenant: Tenant, idempotency_key: IdempotencyKey = None
+    request: Request, deps: With, caller: AskedBy, idempotency_key: IdempotencyKey = None
 ) -> Response:
     """Hand text in. The answer comes once the job is recorded; rendering follows by itself."""
     _require_json(request.headers)
     body = await request.body()
     receipt = await to_thread.run_sync(
-        partial(accept, deps, tenant, body, idempotency_key), limiter=deps.submits
+        partial(accept, deps, caller, body, idempotency_key), limiter=deps.submits
     )
     headers = {"Location": receipt.job.links.self}
     if receipt.replayed:

@@ -22,7 +22,10 @@ from shared.steps import StepKind, StepState
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
-    """A submission that passed every check. `chapters` are (title, start, end) over `text`."""
+    """A submission that passed every check. `chapters` are (title, start, end) over `text`.
+
+    `expected_audio_s` is about how long its audio will be, in seconds; 0: nobody knows.
+    """
 
     tenant: str
     spec: JobSpec
@@ -32,6 +35,7 @@ class NewJob:
     metadata: Mapping[str, str]
     idempotency_key: str | None = None
     request_sha256: str = ""
+    expected_audio_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +117,7 @@ def accept(conn: Connection, new: NewJob, target: TierSettings) -> Accepted:
             metadata=dict(new.metadata),
             spec=new.spec.model_dump(mode="json"),
             characters=len(new.text),
+            expected_audio_s=new.expected_audio_s,
             created_at=now,
             due_at=job_due_at(now, len(new.text), target),
         )

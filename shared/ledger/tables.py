@@ -54,6 +54,7 @@ job = Table(
     Column("metadata", JSON, nullable=False),
     Column("spec", JSON, nullable=False),
     Column("characters", Integer, nullable=False),
+    Column("expected_audio_s", Float(53), nullable=False, server_default="0"),
     Column("segments_total", Integer, nullable=False, default=0),
     Column("segments_skipped", Integer, nullable=False, default=0),
     Column("parts_total", Integer, nullable=False, default=0),
@@ -72,6 +73,13 @@ Index("ix_job_tenant_id", job.c.tenant, job.c.id)
 Index(
     "ix_job_alive",
     job.c.created_at,
+    sqlite_where=text("ended_at IS NULL"),
+    postgresql_where=text("ended_at IS NULL"),
+)
+
+Index(
+    "ix_job_alive_tenant",
+    job.c.tenant,
     sqlite_where=text("ended_at IS NULL"),
     postgresql_where=text("ended_at IS NULL"),
 )
@@ -167,6 +175,14 @@ Index(
     sqlite_where=text("state IN ('dispatched', 'leased')"),
     postgresql_where=text("state IN ('dispatched', 'leased')"),
 )
+IS_SPOKEN = text("segment.state = 'done' AND segment.samples > 0")
+Index(
+    "ix_segment_spoken",
+    segment.c.tier,
+    segment.c.done_at,
+    sqlite_where=text("state = 'done' AND samples > 0"),
+    postgresql_where=text("state = 'done' AND samples > 0"),
+)
 Index("ix_segment_part", segment.c.job_id, segment.c.part, segment.c.index)
 
 step = Table(
@@ -243,4 +259,18 @@ outbox = Table(
     Column("round", Integer, nullable=False, default=0),
     Column("created_at", Float(53), nullable=False),
     UniqueConstraint("job_id", "type", "round"),
+)
+
+api_key = Table(
+    "api_key",
+    metadata,
+    Column("id", String(26), primary_key=True),
+    Column("tenant", String(64), nullable=False),
+    Column("name", String(100), nullable=False),
+    Column("sha256", String(64), nullable=False),
+    Column("tiers", JSON, nullable=False, comment="list of tiers that jobs may have"),
+    Column("quota_audio_s", Float(53), comment="audio still to be made; null: no limit"),
+    Column("quota_jobs", Integer, comment="jobs alive; null: no limit"),
+    Column("created_at", Float(53), nullable=False),
+    Column("revoked_at", Float(53)),
 )

@@ -58,9 +58,18 @@ class RunningApi:
 
 
 def without_servers(data_dir: Path, **changes: object) -> Settings:
-    """Settings of a farm on SQLite whose Redis and store are away: nobody listens on port 1."""
-    away = {"redis_url": "redis://127.0.0.1:1/0", "s3_endpoint": "127.0.0.1:1"}
-    return Settings.model_validate({"data_dir": data_dir, "database_url": "", **away, **changes})
+    """Settings of a farm on SQLite whose Redis and store are away: nobody listens on port 1.
+
+    Requests are not counted, for tests ask faster than clients may.
+    """
+    defaults = {
+        "data_dir": data_dir,
+        "database_url": "",
+        "redis_url": "redis://127.0.0.1:1/0",
+        "s3_endpoint": "127.0.0.1:1",
+        "requests_per_s": 0,
+    }
+    return Settings.model_validate(defaults | changes)
 
 
 @contextlib.contextmanager

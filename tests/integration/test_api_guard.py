@@ -81,7 +81,8 @@ def test_behind_a_proxy_that_authenticates_any_name_is_served(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.7", "farm.example", ""])  # noqa: S104
-def test_nobody_is_served_on_an_open_address_unless_the_operator_insists(host: str) -> None:
+def test_an_open_address_wants_keys_unless_the_operator_insists(host: str) -> None:
     with pytest.raises(SetupError, match="VOXFARM_ALLOW_UNAUTHENTICATED"):
-        refuse_open_bind(Settings(api_host=host))
-    refuse_open_bind(Settings(api_host=host, allow_unauthenticated=True))
+        refuse_open_bind(Settings(api_host=host), keys_exist=False)
+    refuse_open_bind(Settings(api_host=host), keys_exist=True)
+    refuse_open_bind(Settings(api_host=host, allow_unauthenticated=True), keys_exist=False)

@@ -22,6 +22,8 @@ import soundfile
 
 from cli.client import FarmClient
 from cli.data_folder import DataFolder
+from cli.job_request import JobRequest
+from shared.errors import UsageError
 
 VOXFARM = [sys.executable, "-P", "-m", "cli"]
 TEXT = "".join(f"This is sentence number {n} of the story. " for n in range(1, 25))
@@ -289,6 +291,37 @@ def test_an_interrupted_or_killed_render_leaves_no_farm_behind(
             assert "is cancelled" in said
         wait_until(lambda: not place.processes(), within_s=15)
         assert [path.name for path in tmp_path.iterdir() if path.suffix in {".wav", ".part"}] == []
+
+
+def test_a_data_folder_with_keys_still_renders_and_a_key_names_its_tenant(place: Place) -> None:
+    """given keys / when rendering without one / then this machine's own key lets it in."""
+    made = json.loads(place.voxfarm("keys", "create", "--tenant", "news", "--json").stdout)
+    with farm_up(place) as farm:
+        own = place.voxfarm("render", "-", "--out", "x.wav", "--format", "wav", stdin="One.")
+        assert own.returncode == 0, own.stderr
+        assert (place.data.path / "local-key").stat().st_mode & 0o777 == 0o600
+        address = place.data.running()
+        assert address is not None
+        with pytest.raises(UsageError) as caught, FarmClient(address.url) as stranger:
+            stranger.voices()
+        assert caught.value.code == "unauthorized"
+        with FarmClient(address.url, key=made["key"]) as news:
+            assert list(news.jobs()) == []
+            news.submit(JobRequest(text="Two."))
+            assert len(list(news.jobs())) == 1
+        mine = json.loads(place.voxfarm("jobs", "list", "--json").stdout)
+        theirs = json.loads(place.voxfarm("jobs", "list", "--json", "--key", made["key"]).stdout)
+        assert (len(mine), len(theirs)) == (1, 1)
+        assert mine[0]["id"] != theirs[0]["id"]
+        assert place.voxfarm("keys", "revoke", made["id"]).returncode == 0
+        time.sleep(2.5)
+        done = place.voxfarm("jobs", "list", "--key", made["key"])
+        assert done.returncode == 2
+        assert "revoked" in done.stderr
+        farm.send_signal(signal.SIGTERM)
+        farm.communicate(timeout=20)
+    alone = place.voxfarm("render", "-", "--out", "y.wav", "--format", "wav", stdin="Three.")
+    assert alone.returncode == 0, alone.stderr
 
 
 def test_folders_named_like_our_packages_are_not_imported(place: Place) -> None:

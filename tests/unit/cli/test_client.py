@@ -78,6 +78,37 @@ def test_each_refusal_has_its_class(
         client.job("j1")
 
 
+def test_a_key_goes_with_every_request_and_a_broken_one_with_none(farm: FarmDouble) -> None:
+    farm.on("GET", "/v1/voices", says({"voices": []}))
+    with FarmClient(farm.url, key="vxf_a_b") as client:
+        client.voices()
+        client.is_ready()
+    assert {request.headers["Authorization"] for request in farm.seen} == {"Bearer vxf_a_b"}
+    for broken in ("", " ", "schl\u00fcssel", "a\nHost: x"):
+        with pytest.raises(UsageError, match="no API key"):
+            FarmClient(farm.url, key=broken)
+
+
+@pytest.mark.parametrize(
+    ("status", "code"), [(503, "farm-full"), (429, "over-quota"), (429, "rate-limited")]
+)
+def test_no_room_is_waited_for_and_then_said(farm: FarmDouble, status: int, code: str) -> None:
+    problem = {"status": status, "code": code, "detail": "Come again."}
+    no_room = says(problem, status, Content_Type="application/problem+json", Retry_After="7")
+    farm.on("POST", "/v1/jobs", no_room, says(a_job("accepted"), 201))
+    slept_s = list[float]()
+    with FarmClient(farm.url, patience_s=60.0, sleep=slept_s.append) as client:
+        assert client.submit(JobRequest(text="a")).id == "j1"
+    assert len(slept_s) == 1
+    assert slept_s[0] >= 7.0
+    farm.on("POST", "/v1/jobs", no_room)
+    with (
+        FarmClient(farm.url, patience_s=0.0) as client,
+        pytest.raises(FarmAwayError, match=r"takes no more now \(Come again\.\)"),
+    ):
+        client.submit(JobRequest(text="a"))
+
+
 def test_another_server_is_not_taken_for_a_farm(farm: FarmDouble, client: FarmClient) -> None:
     with pytest.raises(FatalError, match="does not look like a Voxfarm API"):
         client.voices()
