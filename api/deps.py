@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 
 from api.admission import Admission
 from api.metrics import Metrics
+from api.outlooks import Outlooks
 from api.readiness import Readiness
 from api.waking import Waker
 from shared.errors import NotFoundError
@@ -31,8 +32,10 @@ class Deps:
     metrics: Metrics
     readiness: Readiness
     waker: Waker
+    outlooks: Outlooks
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     submits: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(2))
+    quotes: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(1))
     watches: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(4))
 
     def read(self, work: Callable[[Connection], T]) -> T:

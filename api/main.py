@@ -11,17 +11,19 @@ from starlette.middleware import Middleware
 
 from api.admission import Admission
 from api.auth import is_loopback, refuse_open_bind
-from api.deps import Deps
+from api.deps import PATIENCE_S, Deps
 from api.metrics import Metrics
 from api.middleware.body_limit import BodyLimit
 from api.middleware.host_guard import HostGuard
 from api.middleware.last_resort import LastResort
 from api.middleware.request_metrics import RequestMetrics
 from api.openapi import DESCRIPTION, TAGS, describe
+from api.outlooks import Outlooks
 from api.problems import install_problem_handlers
 from api.readiness import Readiness
-from api.routes import catalogue, health, job_outputs, jobs
+from api.routes import catalogue, health, job_outputs, jobs, promises
 from api.waking import Waker
+from shared import outlook
 from shared.errors import SetupError, TransientError
 from shared.farm import Farm
 from shared.ledger import migrate, nodes
@@ -70,12 +72,20 @@ def create_app(farm: Farm) -> FastAPI:
         metrics=metrics,
         readiness=_readiness(farm),
         waker=waker,
+        outlooks=_outlooks(farm),
     )
     install_problem_handlers(app)
-    for routes in (jobs, job_outputs, catalogue, health):
+    for routes in (jobs, job_outputs, promises, catalogue, health):
         app.include_router(routes.router)
     app.openapi = lambda: describe(app)  # type: ignore[method-assign]  # FastAPI's own way
     return app
+
+
+def _outlooks(farm: Farm) -> Outlooks:
+    engine = farm.settings.default_engine
+    return Outlooks(
+        lambda: farm.database.read(lambda conn: outlook.read(conn, engine), patience_s=PATIENCE_S)
+    )
 
 
 def _readiness(farm: Farm) -> Readiness:
