@@ -10,7 +10,7 @@ from api.submission import Submission
 from shared.errors import TransientError, UsageError
 from shared.jobs import DEFAULT_SAMPLE_RATE_HZ, SAMPLE_RATES_HZ, JobSpec, OnUnspeakable, Pauses
 from shared.ledger.jobs import NewJob
-from shared.planning import check_text, first_unspeakable
+from shared.planning import check_text, first_unspeakable, is_any_speakable
 from shared.settings import Settings
 from shared.voices import EngineInfo, VoiceInfo
 
@@ -48,6 +48,7 @@ class Admission:
         spec = self._resolve(asked, engine)
         for field, piece in _pieces(asked):
             _check_piece(piece, field, spec)
+        _check_rest(text, spec)
         return NewJob(
             tenant=tenant,
             spec=spec,
@@ -188,5 +189,15 @@ def _check_piece(text: str, field: str, spec: JobSpec) -> None:
             offset=found.offset,
             character=found.character,
             script=found.script,
+            languages=list(spec.languages),
+        )
+
+
+def _check_rest(text: str, spec: JobSpec) -> None:
+    """Refuse a job of which nothing would be left once the unspeakable is skipped."""
+    if spec.on_unspeakable is OnUnspeakable.SKIP and not is_any_speakable(text, spec.languages):
+        raise UsageError(
+            f"without what engine {spec.engine} cannot speak, no text remains",
+            code="nothing-speakable",
             languages=list(spec.languages),
         )

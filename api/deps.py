@@ -14,6 +14,7 @@ from api.admission import Admission
 from api.keyring import Keyring
 from api.load import LoadGauge
 from api.metrics import Metrics
+from api.outlooks import Outlooks
 from api.readiness import Readiness
 from api.waking import Waker
 from shared.errors import NotFoundError
@@ -35,8 +36,10 @@ class Deps:
     waker: Waker
     keyring: Keyring
     load: LoadGauge
+    outlooks: Outlooks
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     submits: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(2))
+    quotes: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(1))
     watches: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(4))
 
     def read(self, work: Callable[[Connection], T]) -> T:

@@ -22,12 +22,14 @@ from api.middleware.host_guard import HostGuard
 from api.middleware.last_resort import LastResort
 from api.middleware.request_metrics import RequestMetrics
 from api.openapi import DESCRIPTION, TAGS, describe
+from api.outlooks import Outlooks
 from api.problems import install_problem_handlers
 from api.rates import MovingWindow
 from api.readiness import Readiness
-from api.routes import catalogue, health, job_outputs, jobs
+from api.routes import catalogue, health, job_outputs, jobs, promises
 from api.routes.answers import refusals
 from api.waking import Waker
+from shared import outlook
 from shared.errors import SetupError, TransientError
 from shared.farm import Farm
 from shared.ledger import keys, migrate, nodes
@@ -84,9 +86,10 @@ def create_app(farm: Farm) -> FastAPI:
         waker=waker,
         keyring=keyring,
         load=LoadGauge(lambda look: farm.database.read(look, patience_s=PATIENCE_S)),
+        outlooks=_outlooks(farm),
     )
     install_problem_handlers(app)
-    for routes in (jobs, job_outputs, catalogue):
+    for routes in (jobs, job_outputs, promises, catalogue):
         app.include_router(routes.router, responses=refusals(401, 429))
     app.include_router(health.router)
     app.openapi = lambda: describe(app)  # type: ignore[method-assign]  # FastAPI's own way
@@ -112,6 +115,13 @@ def _keyring(farm: Farm) -> Keyring:
         lambda: farm.database.read(read, patience_s=PATIENCE_S),
         anybody=is_open(farm.settings),
         local_key=farm.settings.local_key.get_secret_value(),
+    )
+
+
+def _outlooks(farm: Farm) -> Outlooks:
+    engine = farm.settings.default_engine
+    return Outlooks(
+        lambda: farm.database.read(lambda conn: outlook.read(conn, engine), patience_s=PATIENCE_S)
     )
 
 

@@ -107,6 +107,14 @@ class FarmClient:
         """Ask for a job's end; what is being spoken this second may still be finished."""
         return self._ask(Job, "POST", f"/v1/jobs/{_segment(job_id)}/cancel")
 
+    def pause(self, job_id: str) -> Job:
+        """Let a job stand still; what is being spoken is finished. ConflictError: too late."""
+        return self._ask(Job, "POST", f"/v1/jobs/{_segment(job_id)}/pause")
+
+    def resume(self, job_id: str) -> Job:
+        """Let a paused job go on."""
+        return self._ask(Job, "POST", f"/v1/jobs/{_segment(job_id)}/resume")
+
     def jobs(self, *, state: str | None = None, tier: str | None = None) -> Iterator[Job]:
         """All jobs, newest first, page by page."""
         wanted = {"state": state, "tier": tier, "limit": str(PAGE)}

@@ -1,4 +1,4 @@
-"""`voxfarm jobs`: look at the farm's jobs, wait for them, cancel them, fetch their files."""
+"""`voxfarm jobs`: look at the farm's jobs, wait, pause, cancel, fetch their files."""
 
 import json
 import sys
@@ -21,7 +21,7 @@ from cli.outputs import Outputs
 from cli.progress import display, show_job
 from cli.replies import FileKind, Job
 from cli.timeline import Timeline
-from cli.words import clock_time, columns, size
+from cli.words import clock_time, columns, job_state, size
 from shared.jobs import JobState
 from shared.tiers import Tier
 
@@ -30,7 +30,7 @@ SHORT_PATIENCE_S = 5.0
 
 JobId = Annotated[str, typer.Argument(metavar="JOB", help="The job's id; see: voxfarm jobs list.")]
 
-jobs_app = typer.Typer(no_args_is_help=True, help="Look at jobs, wait, cancel, download.")
+jobs_app = typer.Typer(no_args_is_help=True, help="Look at jobs, wait, pause, cancel, download.")
 
 
 @jobs_app.command("list")
@@ -112,6 +112,34 @@ def wait_command(
         require_whole(job)
 
 
+@jobs_app.command("pause")
+def pause_command(
+    *,
+    job_id: JobId,
+    as_json: options.AsJson = False,
+    url: options.Url = None,
+    key: options.Key = None,
+    data: options.Data = None,
+) -> None:
+    """Let a job stand still; its share of the farm goes to others at once."""
+    with told(as_json=as_json), _client(url, key, data, SHORT_PATIENCE_S) as client:
+        _tell(client.pause(job_id), as_json=as_json)
+
+
+@jobs_app.command("resume")
+def resume_command(
+    *,
+    job_id: JobId,
+    as_json: options.AsJson = False,
+    url: options.Url = None,
+    key: options.Key = None,
+    data: options.Data = None,
+) -> None:
+    """Let a paused job go on; its due time moves by the pause."""
+    with told(as_json=as_json), _client(url, key, data, SHORT_PATIENCE_S) as client:
+        _tell(client.resume(job_id), as_json=as_json)
+
+
 @jobs_app.command("cancel")
 def cancel_command(
     *,
@@ -123,11 +151,7 @@ def cancel_command(
 ) -> None:
     """Cancel a job. What it made so far is not delivered."""
     with told(as_json=as_json), _client(url, key, data, SHORT_PATIENCE_S) as client:
-        job = client.cancel(job_id)
-        if as_json:
-            _print_json(job.model_dump(mode="json"))
-        else:
-            typer.echo(f"job {job.id} is {job.state.value}")
+        _tell(client.cancel(job_id), as_json=as_json)
 
 
 @jobs_app.command("download")
@@ -172,7 +196,7 @@ def _rows(jobs: list[Job]) -> Iterator[tuple[str, ...]]:
     for job in jobs:
         yield (
             job.id,
-            f"{job.state.value} (paused)" if job.paused else job.state.value,
+            job_state(job.state.value, paused=job.paused),
             f"{job.progress.fraction:.0%}",
             job.tier,
             f"{job.characters:,}",
@@ -185,7 +209,7 @@ def _facts(job: Job) -> Iterator[tuple[str, str]]:
     at = job.progress
     yield "job", job.id
     yield "title", job.title or "-"
-    yield "state", job.state.value + (" (paused)" if job.paused else "")
+    yield "state", job_state(job.state.value, paused=job.paused)
     yield "voice", f"{job.voice} of {job.engine}, {job.language}, speed {job.speed:g}"
     yield "output", f"{job.format}, {job.sample_rate_hz:,} Hz"
     yield "tier", job.tier
@@ -195,6 +219,8 @@ def _facts(job: Job) -> Iterator[tuple[str, str]]:
         yield "given up", f"{at.segments_quarantined:,} segments"
     yield "parts", f"{at.parts_done} of {at.parts_total}"
     yield "audio", clock_time(at.audio_s)
+    if at.queue_position:
+        yield "in queue", f"behind {at.queue_position:,} jobs of its tier"
     if at.eta_s is not None:
         yield "to go", clock_time(at.eta_s)
     for name, moment in (
@@ -207,6 +233,13 @@ def _facts(job: Job) -> Iterator[tuple[str, str]]:
             yield name, f"{moment.astimezone():%Y-%m-%d %H:%M:%S}"
     if job.error is not None:
         yield "error", f"{job.error.message} ({job.error.code})"
+
+
+def _tell(job: Job, *, as_json: bool) -> None:
+    if as_json:
+        _print_json(job.model_dump(mode="json"))
+    else:
+        typer.echo(f"job {job.id} is {job_state(job.state.value, paused=job.paused)}")
 
 
 def _print_json(value: object) -> None:

@@ -24,6 +24,7 @@ class JobProgress(Reply):
     fraction: float = 0.0
     audio_s: float = 0.0
     eta_s: float | None = None
+    queue_position: int | None = None
     parts_total: int = 0
     parts_done: int = 0
 

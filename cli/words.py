@@ -29,6 +29,11 @@ def times_real_time(audio_s: float, wall_s: float) -> str:
     return f"{rate} {TIMES} real time"
 
 
+def job_state(state: str, *, paused: bool) -> str:
+    """Write a job's state, and that it stands still if it does."""
+    return f"{state} (paused)" if paused else state
+
+
 def columns(rows: Sequence[Sequence[str]]) -> list[str]:
     """Align rows of equal length in columns. Nothing is cut off: what is read by `grep` is whole.
 

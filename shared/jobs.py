@@ -8,7 +8,7 @@ from shared.tiers import Tier
 
 
 class JobState(StrEnum):
-    """Where a job stands. `paused` is a flag beside RENDERING, not a state."""
+    """Where a job stands. `paused` is a flag beside what is not all spoken, not a state."""
 
     ACCEPTED = "accepted"
     PLANNING = "planning"

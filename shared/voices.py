@@ -38,7 +38,8 @@ class EngineInfo(BaseModel):
     streams: bool = False
     testing: bool = False
     chars_per_audio_s: float = Field(
-        default=15.0, description="typical reading speed, used for estimates only"
+        default=15.0,
+        description="reading speed without pauses and silent ends, used for estimates only",
     )
 
     @property

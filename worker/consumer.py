@@ -5,6 +5,7 @@ from pathlib import Path
 
 from shared.broker import build_celery
 from shared.farm import farm_of
+from shared.ledger import jobs
 from shared.lifeline import die_with_parent
 from shared.logs import configure_logging
 from shared.settings import Settings
@@ -13,6 +14,7 @@ from worker.celery_main import serve
 from worker.host.link import HostLink
 from worker.rendering import Renderer
 from worker.tasks import register_synth
+from worker.watching import JobWatch
 
 
 def main() -> None:
@@ -37,7 +39,11 @@ def main() -> None:
     }
     app = build_celery(settings)
     with farm_of(settings) as farm:
-        register_synth(app, Renderer(farm, hosts).render)
+        database = farm.database
+        watch = JobWatch(
+            lambda ids: database.read(lambda conn: jobs.still_rendering(conn, ids), patience_s=0)
+        )
+        register_synth(app, Renderer(farm, hosts, watch).render)
         queues = [tier.queue for tier in args.tiers]
         serve(app, name=name, queues=queues, pool="threads", concurrency=args.concurrency)
 

@@ -8,7 +8,7 @@ import hashlib
 import logging
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from sqlalchemy import Connection
@@ -31,6 +31,7 @@ from shared.tiers import Tier
 from worker.assembly.segment_audio import encode_segment
 from worker.engines.base import Samples, Utterance
 from worker.host.link import HostLink
+from worker.watching import JobWatch
 
 log = logging.getLogger(__name__)
 
@@ -49,17 +50,26 @@ class Outcome:
 
 @dataclass(slots=True)
 class _Lease:
-    """Renews a claim when its host shows progress, at most three times in a lease's length."""
+    """Renews a claim when its host shows progress, at most three times in a lease's length.
+
+    Gives it up as soon as its job is known to have ended, so that the host drops it.
+    """
 
     farm: Farm
     claim: Claim
+    has_ended: Callable[[str], bool]
     renewed_at: float = field(default_factory=time.monotonic)
 
     def progress(self) -> None:
+        self.look()
         lease_s = self.farm.settings.lease_s
         if time.monotonic() - self.renewed_at < lease_s / 3:
             return
         self.renew()
+
+    def look(self) -> None:
+        if self.has_ended(self.claim.job_id):
+            raise ClaimLostError
 
     def renew(self) -> None:
         claim, lease_s = self.claim, self.farm.settings.lease_s
@@ -78,6 +88,7 @@ class Renderer:
 
     farm: Farm
     hosts: Mapping[str, HostLink]
+    watch: JobWatch
 
     def render(self, message: SynthMessage) -> None:
         """Render the segment of a message, unless the message is stale. Never raises."""
@@ -106,7 +117,7 @@ class Renderer:
         try:
             outcome = self._produce(claim)
         except ClaimLostError:
-            return
+            outcome = Outcome(None, window_is_low=True)  # most likely its job was cancelled
         except HostLostError as error:
             # With companions on the device nobody knows whose fault it was: next time alone.
             alone = error.companions == 0
@@ -124,13 +135,17 @@ class Renderer:
         self._follow_up(claim, outcome)
 
     def _produce(self, claim: Claim) -> Outcome:
-        lease = _Lease(self.farm, claim)
+        lease = _Lease(self.farm, claim, self.watch.has_ended)
         host = self.hosts.get(claim.engine)
         if host is None:
             raise TransientError(f"this node does not run the engine {claim.engine}")
-        samples = host.synthesize(
-            _utterance(claim), on_progress=lease.progress, alone=claim.suspect
-        )
+        with self.watch.watching(claim.job_id):
+            samples = host.synthesize(
+                _utterance(claim),
+                on_progress=lease.progress,
+                on_idle=lease.look,
+                alone=claim.suspect,
+            )
         crash_point("segment.rendered")
         audio = self._store(claim, samples, host.info().sample_rate_hz)
         crash_point("segment.stored")

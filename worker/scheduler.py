@@ -12,7 +12,7 @@ import time
 from shared.errors import TransientError
 from shared.farm import Farm, farm_of
 from shared.jobs import JobState
-from shared.ledger import jobs, nodes, segments, steps
+from shared.ledger import jobs, marks, nodes, segments, steps
 from shared.lifeline import die_with_parent
 from shared.logs import configure_logging
 from shared.settings import Settings
@@ -42,7 +42,7 @@ def tick(farm: Farm) -> None:
 
 
 def sweep(farm: Farm) -> None:
-    """The rarer duties: end jobs past the age limit, forget nodes long gone."""
+    """The rarer duties: end jobs past the age limit, forget nodes and marks long gone."""
     limit_s = farm.settings.max_job_age_s
     for job_id in farm.database.read(lambda conn: jobs.overdue_ids(conn, limit_s)):
         farm.database.transact(
@@ -55,6 +55,7 @@ def sweep(farm: Farm) -> None:
             )
         )
     farm.database.transact(nodes.forget_silent)
+    farm.database.transact(marks.forget_old)
 
 
 def run(settings: Settings, stop: threading.Event, *, sweep_every_s: float = 60.0) -> None:

@@ -1,8 +1,27 @@
-"""How refusals are written into the API's documentation."""
+"""What several routes ask for and answer, and how that is written into the documentation."""
 
 from typing import Any
 
+from starlette.datastructures import Headers
+
 from api.problems import MEDIA_TYPE, members
+from api.submission import BOOK_EXAMPLE, EXAMPLE
+from shared.errors import UsageError
+
+SUBMISSION: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": {"$ref": "#/components/schemas/Submission"},
+                "examples": {
+                    "text": {"summary": "One text", "value": EXAMPLE},
+                    "chapters": {"summary": "A book by chapters", "value": BOOK_EXAMPLE},
+                },
+            }
+        },
+    }
+}
 
 _MEANING = {
     400: "The body is not sound JSON.",
@@ -54,3 +73,15 @@ def refusals(*statuses: int) -> Responses:
         }
         for status in statuses
     }
+
+
+def require_json(headers: Headers) -> None:
+    """Refuse a body that is not plain JSON in UTF-8. Raises UsageError."""
+    media_type, _, parameters = headers.get("content-type", "").partition(";")
+    charset = parameters.strip().lower().removeprefix("charset=").strip('"')
+    if media_type.strip().lower() != "application/json" or charset not in {"", "utf-8", "utf8"}:
+        raise UsageError(
+            "the body must be application/json in UTF-8", code="unsupported-media-type"
+        )
+    if headers.get("content-encoding", "identity").lower() != "identity":
+        raise UsageError("compressed bodies are not read here", code="unsupported-media-type")

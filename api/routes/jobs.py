@@ -1,40 +1,25 @@
-"""Jobs: submit, look, list, cancel."""
+"""Jobs: submit, look, list, pause, resume, cancel."""
 
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 from anyio import to_thread
 from fastapi import APIRouter, Header, Query, Request, Response
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
-from starlette.datastructures import Headers
+from sqlalchemy import Connection
 
 from api.auth import AskedBy, Tenant
 from api.deps import JobId, With
-from api.routes.answers import Responses, refusals
-from api.submission import BOOK_EXAMPLE, EXAMPLE
+from api.routes.answers import SUBMISSION, Responses, refusals, require_json
 from api.submitting import accept
 from api.views.job import JobPage, JobView
-from shared.errors import UsageError
 from shared.jobs import JobState
-from shared.ledger import jobs
+from shared.ledger import jobs, pausing
+from shared.ledger.jobs import JobRecord
 from shared.tiers import Tier
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 
-SUBMISSION: dict[str, Any] = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "application/json": {
-                "schema": {"$ref": "#/components/schemas/Submission"},
-                "examples": {
-                    "text": {"summary": "One text", "value": EXAMPLE},
-                    "chapters": {"summary": "A book by chapters", "value": BOOK_EXAMPLE},
-                },
-            }
-        },
-    }
-}
 CREATED: Responses = {
     201: {
         "description": "Accepted and safely recorded.",
@@ -87,7 +72,7 @@ async def submit(
     request: Request, deps: With, caller: AskedBy, idempotency_key: IdempotencyKey = None
 ) -> Response:
     """Hand text in. The answer comes once the job is recorded; rendering follows by itself."""
-    _require_json(request.headers)
+    require_json(request.headers)
     body = await request.body()
     receipt = await to_thread.run_sync(
         partial(accept, deps, caller, body, idempotency_key), limiter=deps.submits
@@ -139,12 +124,19 @@ def cancel_job(deps: With, tenant: Tenant, job_id: JobId) -> JobView:
     return JobView.of(deps.transact(lambda conn: jobs.cancel(conn, tenant, job_id)))
 
 
-def _require_json(headers: Headers) -> None:
-    media_type, _, parameters = headers.get("content-type", "").partition(";")
-    charset = parameters.strip().lower().removeprefix("charset=").strip('"')
-    if media_type.strip().lower() != "application/json" or charset not in {"", "utf-8", "utf8"}:
-        raise UsageError(
-            "the body must be application/json in UTF-8", code="unsupported-media-type"
-        )
-    if headers.get("content-encoding", "identity").lower() != "identity":
-        raise UsageError("compressed bodies are not read here", code="unsupported-media-type")
+@router.post("/{job_id}/pause", responses=refusals(404, 409, 503), summary="Pause a job")
+def pause_job(deps: With, tenant: Tenant, job_id: JobId) -> JobView:
+    """Let a job stand still. What is being spoken is finished; nothing more of it is begun."""
+
+    def work(conn: Connection) -> JobRecord:
+        tier = jobs.get(conn, tenant, job_id).spec.tier
+        deps.farm.database.lock_tier(conn, tier)  # no feeder is half way
+        return pausing.pause(conn, tenant, job_id)
+
+    return JobView.of(deps.transact(work))
+
+
+@router.post("/{job_id}/resume", responses=refusals(404, 503), summary="Resume a job")
+def resume_job(deps: With, tenant: Tenant, job_id: JobId) -> JobView:
+    """Let a paused job go on; its `due_at` has moved by the pause. Any other is left as it is."""
+    return JobView.of(deps.transact(lambda conn: pausing.resume(conn, tenant, job_id)))

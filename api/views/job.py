@@ -38,6 +38,7 @@ JOB_EXAMPLE: dict[str, JsonValue] = {
         "fraction": 0.47,
         "audio_s": 2.1,
         "eta_s": 1.4,
+        "queue_position": 3,
         "parts_total": 1,
         "parts_done": 0,
     },
@@ -47,6 +48,8 @@ JOB_EXAMPLE: dict[str, JsonValue] = {
         "events": "/v1/jobs/01KB9Z7Q4C4F6W8Y2N3M5P7R9T/events",
         "segments": "/v1/jobs/01KB9Z7Q4C4F6W8Y2N3M5P7R9T/segments",
         "deliverables": "/v1/jobs/01KB9Z7Q4C4F6W8Y2N3M5P7R9T/deliverables",
+        "pause": "/v1/jobs/01KB9Z7Q4C4F6W8Y2N3M5P7R9T/pause",
+        "resume": "/v1/jobs/01KB9Z7Q4C4F6W8Y2N3M5P7R9T/resume",
         "cancel": "/v1/jobs/01KB9Z7Q4C4F6W8Y2N3M5P7R9T/cancel",
     },
 }
@@ -61,7 +64,13 @@ class ProgressView(View):
     segments_skipped: int = Field(description="pieces left out by the job's own choice")
     fraction: float = Field(description="0 to 1, by characters")
     audio_s: float = Field(description="audio made so far")
-    eta_s: float | None = Field(description="time to go at the rate so far; null: not known")
+    eta_s: float | None = Field(description="time to go at its rate of late; null: not known")
+    queue_position: int | None = Field(
+        description=(
+            "jobs of this tier that wait and are due before it, 1,000 at most; null: it does not "
+            "wait for the engines"
+        )
+    )
     parts_total: int
     parts_done: int
 
@@ -80,6 +89,8 @@ class LinksView(View):
     events: str
     segments: str
     deliverables: str
+    pause: str
+    resume: str
     cancel: str
 
 
@@ -145,6 +156,8 @@ class JobView(View):
                 events=f"{path}/events",
                 segments=f"{path}/segments",
                 deliverables=f"{path}/deliverables",
+                pause=f"{path}/pause",
+                resume=f"{path}/resume",
                 cancel=f"{path}/cancel",
             ),
         )

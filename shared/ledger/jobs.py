@@ -1,7 +1,7 @@
 """Jobs in the ledger: accept, read, list, cancel. Knows nothing of segments' dispatch."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +12,11 @@ from shared.deadlines import job_due_at
 from shared.errors import ConflictError, NotFoundError
 from shared.ids import new_id
 from shared.jobs import ALIVE, JobSpec, JobState
+from shared.ledger import progress
 from shared.ledger import tables as t
 from shared.ledger.clock import db_now, read_clock
 from shared.ledger.outbox import record_end
+from shared.ledger.progress import Progress
 from shared.segments import SegmentState
 from shared.settings import TierSettings
 from shared.steps import StepKind, StepState
@@ -39,21 +41,6 @@ class NewJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a job is. `audio_s` counts finished segments; `eta_s` is None until a rate shows."""
-
-    segments_total: int
-    segments_done: int
-    segments_quarantined: int
-    segments_skipped: int
-    fraction: float
-    audio_s: float
-    eta_s: float | None
-    parts_total: int
-    parts_done: int
-
-
-@dataclass(frozen=True, slots=True)
 class JobRecord:
     """One job as stored, with its progress."""
 
@@ -61,6 +48,7 @@ class JobRecord:
     tenant: str
     state: JobState
     paused: bool
+    paused_at: float | None
     title: str
     metadata: Mapping[str, str]
     spec: JobSpec
@@ -172,7 +160,8 @@ def get(conn: Connection, tenant: str, job_id: str) -> JobRecord:
     ).one_or_none()
     if row is None:
         raise NotFoundError(f"there is no job {job_id}", code="job-not-found")
-    return _record(row)
+    [record] = _records(conn, [row])
+    return record
 
 
 def page(
@@ -198,8 +187,7 @@ def page(
         query = query.where(t.job.c.created_at >= created_from)
     if created_to is not None:
         query = query.where(t.job.c.created_at < created_to)
-    rows = conn.execute(query.order_by(t.job.c.id.desc()).limit(limit))
-    return [_record(row) for row in rows]
+    return _records(conn, conn.execute(query.order_by(t.job.c.id.desc()).limit(limit)).all())
 
 
 def read_spec(conn: Connection, job_id: str) -> tuple[str, JobSpec]:
@@ -237,7 +225,14 @@ def end(
     ended = conn.execute(
         update(t.job)
         .where(t.job.c.id == job_id, t.job.c.state.in_(ALIVE))
-        .values(state=state, ended_at=db_now(), error_code=code, error_message=message)
+        .values(
+            state=state,
+            paused=False,
+            paused_at=None,
+            ended_at=db_now(),
+            error_code=code,
+            error_message=message,
+        )
     )
     if ended.rowcount != 1:
         return False
@@ -263,6 +258,14 @@ def end(
     return True
 
 
+def still_rendering(conn: Connection, job_ids: Collection[str]) -> frozenset[str]:
+    """Which of these jobs are being rendered, paused or not."""
+    rows = conn.execute(
+        select(t.job.c.id).where(t.job.c.id.in_(job_ids), t.job.c.state == JobState.RENDERING)
+    )
+    return frozenset(rows.scalars())
+
+
 def overdue_ids(conn: Connection, max_age_s: float) -> list[str]:
     """Live jobs older than the age limit."""
     rows = conn.execute(
@@ -279,35 +282,22 @@ def counts_by_state(conn: Connection) -> dict[str, int]:
     return {row[0]: row[1] for row in rows}
 
 
-_PART_SUMS = {
-    "remaining": t.part.c.remaining,
-    "quarantined": t.part.c.quarantined,
-    "chars_total": t.part.c.chars_total,
-    "chars_done": t.part.c.chars_done,
-    "audio_s": t.part.c.audio_s,
-}
-
-
 def _with_progress() -> Select[Any]:
-    """Jobs with their parts summed up; scalar subqueries, since SQLite has no LATERAL."""
-    sums = [
-        select(func.coalesce(func.sum(column), 0))
-        .where(t.part.c.job_id == t.job.c.id)
-        .correlate(t.job)
-        .scalar_subquery()
-        .label(label)
-        for label, column in _PART_SUMS.items()
-    ]
-    return select(t.job, *sums, db_now().label("now"))
+    return select(t.job, *progress.columns(), db_now().label("now"))
 
 
-def _record(row: Row[Any]) -> JobRecord:
-    state = JobState(row.state)
+def _records(conn: Connection, rows: Sequence[Row[Any]]) -> list[JobRecord]:
+    past = progress.past_of(conn, rows)
+    return [_record(row, progress.progress_of(row, past)) for row in rows]
+
+
+def _record(row: Row[Any], progress_: Progress) -> JobRecord:
     return JobRecord(
         id=row.id,
         tenant=row.tenant,
-        state=state,
+        state=JobState(row.state),
         paused=row.paused,
+        paused_at=row.paused_at,
         title=row.title,
         metadata=row.metadata,
         spec=JobSpec.model_validate(row.spec),
@@ -320,34 +310,5 @@ def _record(row: Row[Any]) -> JobRecord:
         ended_at=row.ended_at,
         error_code=row.error_code,
         error_message=row.error_message,
-        progress=_progress(row, state),
+        progress=progress_,
     )
-
-
-def _progress(row: Row[Any], state: JobState) -> Progress:
-    settled = row.segments_total - row.remaining if row.parts_total else 0
-    fraction = row.chars_done / row.chars_total if row.chars_total else 0.0
-    eta_s: float | None
-    if state in {JobState.COMPLETED, JobState.PARTIAL}:
-        fraction, eta_s = 1.0, 0.0
-    else:
-        eta_s = _eta_s(row, state, fraction)
-    return Progress(
-        segments_total=row.segments_total,
-        segments_done=settled - row.quarantined,
-        segments_quarantined=row.quarantined,
-        segments_skipped=row.segments_skipped,
-        fraction=fraction,
-        audio_s=row.audio_s,
-        eta_s=eta_s,
-        parts_total=row.parts_total,
-        parts_done=row.parts_total - row.parts_remaining,
-    )
-
-
-def _eta_s(row: Row[Any], state: JobState, fraction: float) -> float | None:
-    """Time left at the rate so far, counted from the first finished segment (no model load)."""
-    if state.ended or row.paused or row.started_at is None or fraction <= 0:
-        return None
-    elapsed_s = float(row.now - row.started_at)
-    return max(0.0, elapsed_s * (1 - fraction) / fraction)

@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 
 from shared.jobs import JobState
-from shared.ledger import steps
+from shared.ledger import marks, steps
 from shared.ledger import tables as t
 from shared.ledger.clock import db_now, read_clock
 from shared.segments import SegmentState
@@ -75,6 +75,9 @@ _LEASE_S = bindparam("the_lease_s", type_=Float)
 _c = t.segment.c
 _THE_SEGMENT = and_(_c.job_id == _JOB, _c.index == _INDEX)
 _JOB_RENDERS = exists().where(t.job.c.id == _JOB, t.job.c.state == JobState.RENDERING)
+_JOB_GOES_ON = exists().where(
+    t.job.c.id == _JOB, t.job.c.state == JobState.RENDERING, t.job.c.paused.is_(False)
+)
 # The newest token may settle its segment even after its lease ran out (decision 0002).
 _UNSETTLED = or_(
     *(_c.state == s for s in (SegmentState.LEASED, SegmentState.PENDING, SegmentState.DISPATCHED))
@@ -89,7 +92,7 @@ _CLAIM = (
             _c.state == SegmentState.DISPATCHED,
             and_(_c.state == SegmentState.LEASED, _c.lease_until < db_now()),
         ),
-        _JOB_RENDERS,
+        _JOB_GOES_ON,
     )
     .values(
         state=SegmentState.LEASED,
@@ -115,7 +118,7 @@ _JOB_OF_CLAIM = select(t.job.c.tenant, t.job.c.spec).where(t.job.c.id == _JOB)
 def claim(
     conn: Connection, job_id: str, index: int, dispatch_no: int, *, lease_s: float
 ) -> Claim | None:
-    """Lease a segment, or return None when this message is stale or the job is not rendering."""
+    """Lease a segment, or return None when the message is stale, or the job ended or paused."""
     where = {"the_job": job_id, "the_index": index, "the_number": dispatch_no}
     row = conn.execute(_CLAIM, where | {"the_lease_s": lease_s}).one_or_none()
     if row is None:
@@ -291,7 +294,7 @@ _SETTLE = (
         chars_done=_p.chars_done + bindparam("the_chars"),
         audio_s=_p.audio_s + bindparam("the_audio_s"),
     )
-    .returning(_p.remaining, _p.segments_total)
+    .returning(_p.remaining, _p.segments_total, _p.marked_at, db_now().label("now"))
 )
 _FIRST_AUDIO = (
     update(t.job)
@@ -318,6 +321,8 @@ def _settle(
     row = conn.execute(_SETTLE, settled).one()
     if row.remaining == row.segments_total - 1:
         conn.execute(_FIRST_AUDIO, {"the_job": job_id})
+    if (row.remaining or part) and marks.is_due(row.marked_at, row.now):
+        marks.leave(conn, job_id, part, row.now)
     return part_rendered(conn, job_id, part) if row.remaining == 0 else None
 
 

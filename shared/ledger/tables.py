@@ -49,6 +49,7 @@ job = Table(
     Column("tenant", String(64), nullable=False),
     Column("state", String(16), nullable=False),
     Column("paused", Boolean, nullable=False, default=False),
+    Column("paused_at", Float(53)),
     Column("tier", String(16), nullable=False),
     Column("title", SealedText, nullable=False, default=""),
     Column("metadata", JSON, nullable=False),
@@ -69,7 +70,47 @@ job = Table(
     Column("error_code", String(64)),
     Column("error_message", Text),
 )
+# Conditions in the very words of the partial indexes: with a bound parameter in their place a
+# database could not prove that the index holds all rows it is asked for.
+IS_WAITING_JOB = text("job.state IN ('accepted', 'planning', 'rendering')")
+IS_SETTLED_JOB = text("job.state IN ('completed', 'partial', 'failed')")
+IS_PAUSED_JOB = text("job.paused_at IS NOT NULL")
 Index("ix_job_tenant_id", job.c.tenant, job.c.id)
+# Jobs whose audio is not all there; holds all that the figures of a tier need.
+Index(
+    "ix_job_waiting",
+    job.c.tier,
+    job.c.state,
+    job.c.paused_at,
+    job.c.created_at,
+    job.c.characters,
+    sqlite_where=text("state IN ('accepted', 'planning', 'rendering')"),
+    postgresql_where=text("state IN ('accepted', 'planning', 'rendering')"),
+)
+Index(
+    "ix_job_waiting_due",
+    job.c.tier,
+    job.c.due_at,
+    job.c.id,
+    job.c.paused_at,
+    sqlite_where=text("state IN ('accepted', 'planning', 'rendering')"),
+    postgresql_where=text("state IN ('accepted', 'planning', 'rendering')"),
+)
+Index(
+    "ix_job_settled",
+    job.c.tier,
+    job.c.ended_at,
+    job.c.due_at,
+    job.c.state,
+    sqlite_where=text("state IN ('completed', 'partial', 'failed')"),
+    postgresql_where=text("state IN ('completed', 'partial', 'failed')"),
+)
+Index(
+    "ix_job_paused",
+    job.c.id,
+    sqlite_where=text("paused_at IS NOT NULL"),
+    postgresql_where=text("paused_at IS NOT NULL"),
+)
 Index(
     "ix_job_alive",
     job.c.created_at,
@@ -117,6 +158,18 @@ part = Table(
     Column("chars_done", Integer, nullable=False, default=0),
     Column("audio_s", Float(53), nullable=False, default=0.0),
     Column("assembled", Boolean, nullable=False, default=False),
+    Column("marked_at", Float(53), comment="when this part last left a mark"),
+)
+
+mark = Table(
+    "mark",
+    metadata,
+    Column("job_id", JobId, ForeignKey("job.id", ondelete="CASCADE"), primary_key=True),
+    Column("part", Integer, primary_key=True),
+    Column("at", Float(53), primary_key=True),
+    Column("chars", Integer, nullable=False, comment="of the whole job, settled by then"),
+    Column("segments", Integer, nullable=False),
+    comment="how far a job was every few seconds: what its recent rate is read from",
 )
 
 segment = Table(
@@ -153,10 +206,9 @@ segment = Table(
     Column("rate_hz", Integer, nullable=False, default=0),
     Column("error", Text),
 )
-# Conditions in the very words of the partial indexes below: with a bound parameter in their place
-# a database could not prove that the index holds all rows it is asked for.
 IS_PENDING = text("segment.state = 'pending'")
 IS_IN_FLIGHT = text("segment.state IN ('dispatched', 'leased')")
+IS_SPOKEN = text("segment.state = 'done' AND segment.samples > 0")
 # The feeder's order: it must match dispatch's ORDER BY, and hold waiting rows only.
 Index(
     "ix_segment_pending",
@@ -175,7 +227,6 @@ Index(
     sqlite_where=text("state IN ('dispatched', 'leased')"),
     postgresql_where=text("state IN ('dispatched', 'leased')"),
 )
-IS_SPOKEN = text("segment.state = 'done' AND segment.samples > 0")
 Index(
     "ix_segment_spoken",
     segment.c.tier,

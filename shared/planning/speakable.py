@@ -45,6 +45,12 @@ def first_unspeakable(text: str, languages: Collection[str]) -> Unspeakable | No
     return Unspeakable(offset, visible[offset], script_of(visible[offset]))
 
 
+def is_any_speakable(text: str, languages: Collection[str]) -> bool:
+    """Whether anything is left to say once what these languages cannot read is left out."""
+    spoken = scripts_of(languages) | {COMMON}
+    return any(one.isalnum() and script_of(one) in spoken for one in set(blank_markup(text)))
+
+
 def check_text(text: str) -> None:
     """Refuse a text that cannot become speech.
 

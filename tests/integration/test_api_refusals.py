@@ -51,7 +51,11 @@ def as_problem(answer: httpx.Response) -> tuple[int, str]:
 
 
 def post(api: RunningApi, body: bytes) -> httpx.Response:
-    return api.client.post("/v1/jobs", content=body, headers=JSON)
+    """The answer to a submit, after a quote was answered in the very same way."""
+    quoted = api.client.post("/v1/jobs/quote", content=body, headers=JSON)
+    submitted = api.client.post("/v1/jobs", content=body, headers=JSON)
+    assert (quoted.status_code, quoted.content) == (submitted.status_code, submitted.content)
+    return submitted
 
 
 @pytest.mark.parametrize(
@@ -64,6 +68,7 @@ def post(api: RunningApi, body: bytes) -> httpx.Response:
         ({"text": "Nul \x00 inside."}, 422, "control-character"),
         ({"text": "He said 你好."}, 422, "unspeakable-text"),
         ({"text": f"{CANARY}. Привет."}, 422, "unspeakable-text"),
+        ({"text": "你好, Привет!", "on_unspeakable": "skip"}, 422, "nothing-speakable"),
         ({"text": "x" * 20_001}, 413, "text-too-long"),
         ({"text": "a", "voice": "bob"}, 422, "unknown-voice"),
         ({"text": "a", "engine": "espeak"}, 422, "unknown-engine"),
@@ -233,9 +238,11 @@ def test_a_wrong_parameter_is_named(api: RunningApi, path: str, field: str) -> N
         "%F0%9F%98%80",
     ],
 )
-@pytest.mark.parametrize("what", ["", "/events", "/segments", "/deliverables", "/cancel"])
+@pytest.mark.parametrize(
+    "what", ["", "/events", "/segments", "/deliverables", "/cancel", "/pause", "/resume"]
+)
 def test_a_job_that_is_not_there_is_not_found(api: RunningApi, job_id: str, what: str) -> None:
-    method = "POST" if what == "/cancel" else "GET"
+    method = "POST" if what in {"/cancel", "/pause", "/resume"} else "GET"
     answer = api.client.request(method, f"/v1/jobs/{job_id}{what}")
     assert answer.status_code == 404
     assert answer.headers["content-type"] == "application/problem+json"

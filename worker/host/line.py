@@ -19,6 +19,7 @@ from worker.host.protocol import PROTOCOL_VERSION, Vitals, unpack_samples, utter
 from worker.host.wire import BadFrameError, Frame, FrameReader, encode
 
 CONNECT_S = 5.0
+IDLE_S = 0.2  # how long to wait for a frame before the caller may think again
 _RECV_BYTES = 256 * 1024
 
 
@@ -87,7 +88,12 @@ class Line:
                 )
 
     def synthesize(
-        self, utterance: Utterance, *, on_progress: Callable[[], None], alone: bool
+        self,
+        utterance: Utterance,
+        *,
+        on_progress: Callable[[], None],
+        on_idle: Callable[[], None],
+        alone: bool,
     ) -> Samples:
         """See HostLink.synthesize."""
         self._count += 1
@@ -95,7 +101,7 @@ class Line:
         said = utterance_header(replace(utterance, id=wanted.id))
         try:
             self._send({"op": "say", "utterance": said, "alone": alone})
-            return self._await_audio(wanted, on_progress)
+            return self._await_audio(wanted, on_progress, on_idle)
         except BaseException as error:
             if not self.broken:  # then the host may still be at work on it
                 with contextlib.suppress(TransientError):
@@ -104,9 +110,16 @@ class Line:
                 raise HostLostError(str(error), companions=wanted.companions) from error
             raise
 
-    def _await_audio(self, wanted: _Wanted, on_progress: Callable[[], None]) -> Samples:
+    def _await_audio(
+        self, wanted: _Wanted, on_progress: Callable[[], None], on_idle: Callable[[], None]
+    ) -> Samples:
         while True:
-            frame = self._receive(time.monotonic() + self._silence_s)
+            deadline_s = time.monotonic() + self._silence_s
+            while not self._hear(min(deadline_s, time.monotonic() + IDLE_S)):
+                if time.monotonic() >= deadline_s:
+                    raise self._lost("the engine host shows no progress")
+                on_idle()
+            frame = self._frames.popleft()
             try:
                 over = self._take(frame, wanted)
             except BadFrameError as error:
@@ -153,18 +166,24 @@ class Line:
 
     def _receive(self, deadline_s: float) -> Frame:
         """The next frame; TransientError, and a broken line, when there is none in time."""
+        if not self._hear(deadline_s):
+            raise self._lost("the engine host shows no progress")
+        return self._frames.popleft()
+
+    def _hear(self, deadline_s: float) -> bool:
+        """Wait until a frame is there; False when there is none in time."""
         while not self._frames:
             try:
                 self._socket.settimeout(max(0.001, deadline_s - time.monotonic()))
                 data = self._socket.recv(_RECV_BYTES)
                 self._frames.extend(self._reader.feed(data))
-            except TimeoutError as error:
-                raise self._lost("the engine host shows no progress") from error
+            except TimeoutError:
+                return False
             except (OSError, BadFrameError) as error:
                 raise self._lost(f"the engine host is lost: {error}") from error
             if not data:
                 raise self._lost("the engine host has ended")
-        return self._frames.popleft()
+        return True
 
     def _lost(self, reason: str) -> TransientError:
         self.broken = True

@@ -65,12 +65,18 @@ class HostLink:
             time.sleep(_POLL_S)
 
     def synthesize(
-        self, utterance: Utterance, *, on_progress: Callable[[], None], alone: bool = False
+        self,
+        utterance: Utterance,
+        *,
+        on_progress: Callable[[], None],
+        on_idle: Callable[[], None] = lambda: None,
+        alone: bool = False,
     ) -> Samples:
         """Have an utterance spoken: float32 mono at the engine's rate.
 
-        `on_progress` is called whenever the host shows that it, or its device, has moved on. If it
-        raises, the host is told to drop the utterance and the exception goes on to the caller.
+        `on_progress` is called whenever the host shows that it, or its device, has moved on,
+        `on_idle` a few times a second while it does not. If one of them raises, the host is told to
+        drop the utterance and the exception goes on to the caller.
         `alone` asks for the device without neighbours.
 
         Raises UtteranceError when it is the utterance's own fault; HostLostError when the host died
@@ -78,7 +84,7 @@ class HostLink:
         there too); any other TransientError when the host was lost, or never found, before that.
         """
         with self._lent() as line:
-            return line.synthesize(utterance, on_progress=on_progress, alone=alone)
+            return line.synthesize(utterance, on_progress=on_progress, on_idle=on_idle, alone=alone)
 
     def ping(self) -> Vitals:
         """What the host has done so far. Raises TransientError if no host answers."""

@@ -1,0 +1,64 @@
+"""What the farm can promise now: each tier's backlog in audio, and how long until it is done.
+
+Reads the ledger and applies the forecast; decides nothing. Admission, quotes and `GET /v1/tiers`
+all speak from here, so that they agree.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from shared.ledger import backlog, nodes
+from shared.ledger.backlog import TierLoad
+from shared.scheduling.forecast import Rate, audio_per_char_s, drains_s, rate_of
+from shared.tiers import Tier
+from shared.voices import EngineInfo
+
+_CHARS_PER_AUDIO_S = EngineInfo.model_fields["chars_per_audio_s"].default
+
+
+@dataclass(frozen=True, slots=True)
+class TierOutlook:
+    """One tier. `audio_per_char_s` is what a character of it has become lately, silent ends too.
+
+    `wait_s` is None while no rate is known: nothing was rendered for a day, or no node is alive.
+    """
+
+    load: TierLoad
+    audio_per_char_s: float
+    backlog_audio_s: float
+    wait_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """All tiers at one moment of the ledger's clock, and the rate that all of them share."""
+
+    at: float
+    rate: Rate | None
+    tiers: Mapping[Tier, TierOutlook]
+
+
+def read(conn: Connection, default_engine: str) -> Outlook:
+    """The outlook now; what the default engine says of its pace is the prior of every tier."""
+    now, loads = backlog.read(conn)
+    known = {record.info.name: record.info for record in nodes.engines(conn)}
+    info = known.get(default_engine)
+    prior = _CHARS_PER_AUDIO_S if info is None else info.chars_per_audio_s
+    rate = rate_of(
+        [load.spoken for load in loads.values()], now_s=now, nodes=nodes.live_nodes(conn)
+    )
+    per_char_s = {
+        tier: audio_per_char_s(load.spoken, chars_per_audio_s=prior) for tier, load in loads.items()
+    }
+    audio_s = {tier: load.backlog.chars * per_char_s[tier] for tier, load in loads.items()}
+    waits_s = drains_s(audio_s, rate)
+    return Outlook(
+        at=now,
+        rate=rate,
+        tiers={
+            tier: TierOutlook(load, per_char_s[tier], audio_s[tier], waits_s[tier])
+            for tier, load in loads.items()
+        },
+    )

@@ -1,0 +1,93 @@
+"""What is waiting, in seconds of audio, and how long until it is done. Pure: figures in and out.
+
+Everything is measured in the audio that engines make, since tiers, voices and lengths differ in
+characters but share the same devices.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from shared.tiers import Tier
+
+LATELY_S = 60.0
+ENOUGH_LATELY = 30  # segments; with fewer, older ones are looked at too
+_PRIOR_AUDIO_S = 60.0  # how much measured audio it takes to outweigh what an engine says of itself
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """A finished segment: when it was claimed and committed, and what came of how much text."""
+
+    claimed_at: float
+    done_at: float
+    chars: int
+    audio_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """What the farm makes while it has work: seconds of audio per second."""
+
+    audio_s_per_s: float
+    segments: int  # how many it was read from
+
+
+def rate_of(samples: Sequence[Sequence[Spoken]], *, now_s: float, nodes: int) -> Rate | None:
+    """The rate while there was work to do, whatever idle time lay between; None: never seen.
+
+    `samples` holds each tier's last segments. Time counts as idle when no segment was claimed. A
+    farm that held fewer segments at once than it has nodes was not full: its rate grows by that
+    factor, since the other nodes stood by. With no node alive there is no rate.
+    """
+    spoken = _together(samples)
+    lately = [one for one in spoken if one.done_at >= now_s - LATELY_S]
+    looked_at = lately if len(lately) >= ENOUGH_LATELY else spoken
+    if not looked_at or not nodes:
+        return None
+    busy_s, claimed_at = 0.0, float("inf")
+    for before, one in reversed([*pairwise(looked_at)]):
+        claimed_at = min(claimed_at, one.claimed_at)
+        busy_s += max(0.0, one.done_at - max(before.done_at, claimed_at))
+    counted = looked_at[1:]  # the first one only begins the time
+    if busy_s <= 0:
+        return None
+    at_once = max(1.0, sum(one.done_at - one.claimed_at for one in counted) / busy_s)
+    made = sum(one.audio_s for one in counted) / busy_s
+    return Rate(made * max(1.0, nodes / at_once), len(counted))
+
+
+def _together(samples: Sequence[Sequence[Spoken]]) -> list[Spoken]:
+    """All samples as one, by time of completion, from where all of them are complete."""
+    full = max((len(sample) for sample in samples), default=0)
+    since = max(
+        (min(one.done_at for one in sample) for sample in samples if len(sample) == full > 0),
+        default=0.0,
+    )
+    merged = [one for sample in samples for one in sample if one.done_at >= since]
+    return sorted(merged, key=lambda one: one.done_at)
+
+
+def audio_per_char_s(spoken: Sequence[Spoken], *, chars_per_audio_s: float) -> float:
+    """Seconds of audio a character becomes: what the engine says of itself, corrected by what was.
+
+    A minute of measured audio weighs as much as the engine's word.
+    """
+    chars = _PRIOR_AUDIO_S * chars_per_audio_s + sum(one.chars for one in spoken)
+    return (_PRIOR_AUDIO_S + sum(one.audio_s for one in spoken)) / chars
+
+
+def drains_s(backlog_audio_s: Mapping[Tier, float], rate: Rate | None) -> dict[Tier, float | None]:
+    """How long until each tier's backlog is done, with that of more urgent tiers before it.
+
+    An approximation: deadlines may put a late job of a lower tier first. None: not known.
+    """
+    ahead_s = 0.0
+    drains: dict[Tier, float | None] = {}
+    for tier in Tier:  # most urgent first
+        ahead_s += backlog_audio_s.get(tier, 0.0)
+        if ahead_s <= 0:
+            drains[tier] = 0.0
+        else:
+            drains[tier] = None if rate is None else ahead_s / rate.audio_s_per_s
+    return drains
