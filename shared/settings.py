@@ -95,7 +95,15 @@ class Settings(BaseSettings):
     host_silence_s: float = Field(
         default=60.0, description="an engine host silent this long under work is killed"
     )
-    window_factor: float = Field(default=4.0, ge=1, description="window = factor * slots, per tier")
+    host_max_batches: int = Field(
+        default=0, ge=0, description="an engine host is renewed after so many batches; 0: never"
+    )
+    host_max_growth_mb: float = Field(
+        default=0.0,
+        ge=0,
+        description="an engine host is renewed when grown by so many megabytes; 0: never",
+    )
+    window_factor: float = Field(default=6.0, ge=1, description="window = factor * slots, per tier")
     window_min: int = Field(default=16, ge=1, description="least window of a tier, in segments")
     redispatch_after_s: float = Field(
         default=5.0, description="a dispatch is not suspected lost before this age"
