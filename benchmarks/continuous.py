@@ -2,8 +2,8 @@
 
 The planned segments of a book go through (a) static batches of 8 in order, (b) static batches of
 8 sorted by length, both on the bare engine, so that no host costs them anything, and (c) our host,
-which refills a finished row's slot. The ideal is computed: rows put into free slots in order, no time lost
-between steps. Engine sleeps are real in all arms.
+which refills a finished row's slot. The ideal is computed: rows put into free slots in order, no
+time lost between steps. Engine sleeps are real in all arms.
 """
 
 import tempfile

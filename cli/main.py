@@ -11,6 +11,7 @@ from cli.doctor import doctor_command
 from cli.exits import EXIT_HELP
 from cli.jobs import jobs_app
 from cli.render import render_command
+from cli.tune import tune_command
 from cli.up import up_command
 from cli.voices import voices_command
 
@@ -31,6 +32,7 @@ def build_app() -> typer.Typer:
     app.command("render", epilog=EXIT_HELP)(render_command)
     app.add_typer(jobs_app, name="jobs")
     app.command("voices")(voices_command)
+    app.command("tune")(tune_command)
     app.command("doctor")(doctor_command)
     return app
 
