@@ -8,7 +8,14 @@ from dataclasses import dataclass
 
 from api.submission import Submission
 from shared.errors import TransientError, UsageError
-from shared.jobs import DEFAULT_SAMPLE_RATE_HZ, SAMPLE_RATES_HZ, JobSpec, OnUnspeakable, Pauses
+from shared.jobs import (
+    DEFAULT_SAMPLE_RATE_HZ,
+    SAMPLE_RATES_HZ,
+    Fallback,
+    JobSpec,
+    OnUnspeakable,
+    Pauses,
+)
 from shared.ledger.jobs import NewJob
 from shared.planning import check_text, first_unspeakable
 from shared.settings import Settings
@@ -97,6 +104,7 @@ class Admission:
                 code="unknown-language",
                 choices=list(engine.languages),
             )
+        fallback = self._fallback(asked.fallback_engine, engine, language, engines)
         rate_hz = asked.sample_rate_hz
         if rate_hz is None:
             rate_hz = DEFAULT_SAMPLE_RATE_HZ[asked.format]
@@ -111,8 +119,8 @@ class Admission:
             engine_version=engine.version,
             engine_backend=engine.backend,
             engine_rate_hz=engine.sample_rate_hz,
-            engine_max_chars=engine.max_chars,
-            engine_min_chars=engine.min_chars,
+            engine_max_chars=min(e.max_chars for e in (engine, fallback) if e),
+            engine_min_chars=max(e.min_chars for e in (engine, fallback) if e),
             languages=engine.languages,
             voice=voice.id,
             language=language,
@@ -125,7 +133,30 @@ class Admission:
             newlines=asked.newlines,
             on_unspeakable=asked.on_unspeakable,
             split_chapters=asked.split_chapters,
+            fallback=None if fallback is None else _frozen(fallback, language),
         )
+
+    def _fallback(
+        self, name: str | None, engine: EngineInfo, language: str, engines: Sequence[EngineInfo]
+    ) -> EngineInfo | None:
+        """The engine for what `engine` gives up: another one, of the same rate and language."""
+        if name is None:
+            return None
+        fallback = self._engine(name, engines)
+        wrong = ""
+        if fallback.name == engine.name:
+            wrong = "is the job's engine already"
+        elif fallback.sample_rate_hz != engine.sample_rate_hz:
+            wrong = f"speaks at {fallback.sample_rate_hz} Hz, not at {engine.sample_rate_hz} Hz"
+        elif language not in fallback.languages:
+            wrong = "does not speak the language asked for"
+        if wrong:
+            raise UsageError(
+                f"the fallback engine {fallback.name} {wrong}",
+                code="unfit-fallback",
+                field="fallback_engine",
+            )
+        return fallback
 
     def _engine(self, name: str | None, engines: Sequence[EngineInfo]) -> EngineInfo:
         wanted = name or self.settings.default_engine
@@ -147,6 +178,16 @@ class Admission:
                 choices=offered,
             )
         return by_name[wanted]
+
+
+def _frozen(engine: EngineInfo, language: str) -> Fallback:
+    spoken = [voice.id for voice in engine.voices if voice.language == language]
+    return Fallback(
+        engine=engine.name,
+        version=engine.version,
+        backend=engine.backend,
+        voice=spoken[0] if spoken else engine.default_voice,
+    )
 
 
 def _voice(name: str | None, engine: EngineInfo) -> VoiceInfo:

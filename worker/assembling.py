@@ -29,7 +29,7 @@ from shared.ledger.tables import WHOLE_JOB
 from shared.segments import SegmentKind, SegmentState
 from shared.storage import MultipartUpload
 from worker.assembly.encoders import CONTENT_TYPES, encoder_for
-from worker.assembly.manifest import Omission, SegmentEntry, manifest_json
+from worker.assembly.manifest import Omission, SegmentEntry, Substitution, manifest_json
 from worker.assembly.multipart import write_audio, write_bytes
 from worker.assembly.segment_audio import decode_segment
 from worker.assembly.stitch import Clip, Stitcher
@@ -116,6 +116,7 @@ def _close_job(farm: Farm, claimed: StepClaim) -> None:
         files=map(_file_entry, files),
         skips=_omissions(farm, claimed, lease.progress, _is_skip),
         gaps=_omissions(farm, claimed, lease.progress, _is_gap),
+        fallbacks=_substitutions(farm, claimed, lease.progress, record.spec),
         segments=(
             _segment_entry(row, placed.get(row.index))
             for row in _rows(farm, claimed, lease.progress)
@@ -260,6 +261,16 @@ def _omissions(
         if chosen(row):
             reason = row.reason or row.error or ""
             yield Omission(row.index, row.part, row.start, row.end, reason)
+
+
+def _substitutions(
+    farm: Farm, claimed: StepClaim, progress: Callable[[], None], spec: JobSpec
+) -> Iterator[Substitution]:
+    if spec.fallback is None:
+        return
+    for row in _rows(farm, claimed, progress):
+        if row.fallback and row.state is SegmentState.DONE:
+            yield Substitution(row.index, row.part, row.start, row.end, spec.fallback.engine)
 
 
 def _segment_entry(row: SegmentRecord, placed: tuple[int, int] | None) -> SegmentEntry:
