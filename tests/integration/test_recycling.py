@@ -1,13 +1,16 @@
 """Hosts that make room for a new one: between batches, and nobody loses anything by it."""
 
 import signal
+import sqlite3
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import httpx
 import pytest
 
+from benchmarks.farm_process import running_farm
 from shared.errors import HostLostError, TransientError
 from shared.settings import Settings
 from tests.hosts import START_S, ignore, running_host, socket_folder, utterance
@@ -111,3 +114,26 @@ def test_lives_that_ended_in_order_do_not_slow_the_restart_after_a_crash(
         while renewing._process is process:
             time.sleep(0.01)
             assert time.monotonic() - began_s < 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("farm")
+def test_a_farm_whose_hosts_are_renewed_all_the_time_loses_nothing_and_burns_no_attempt(
+    tmp_path: Path,
+) -> None:
+    environment = {"VOXFARM_HOST_MAX_BATCHES": "4"}
+    with running_farm(engine="tone", nodes=1, environment=environment, data_dir=tmp_path) as farm:
+        text = "\n\n".join(f"Sentence number {n}." for n in range(120))
+        body = {"text": text, "engine": "tone", "format": "flac"}
+        job = httpx.post(f"{farm.url}/v1/jobs", json=body).raise_for_status().json()
+        deadline_s = time.monotonic() + 120
+        while job["state"] not in {"completed", "partial", "failed"}:
+            assert time.monotonic() < deadline_s
+            time.sleep(0.2)
+            job = httpx.get(f"{farm.url}/v1/jobs/{job['id']}").json()
+        with sqlite3.connect(tmp_path / "voxfarm.db") as ledger:
+            rows = ledger.execute("SELECT DISTINCT state, attempt, crashes, suspect FROM segment")
+            assert rows.fetchall() == [("done", 1, 0, 0)]
+    assert job["state"] == "completed"
+    log = "".join(path.read_text() for path in (tmp_path / "logs").glob("node*"))
+    assert "made room for a new one" in log

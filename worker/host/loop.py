@@ -104,6 +104,8 @@ class HostLoop:
             if not self.desk.held_ids:
                 self._begin(self._apart.popleft())
             return None
+        if len(self.desk.held_ids) >= self.policy.slots:
+            return None
         decision = self.policy.decide(
             self.desk.waiting(),
             self.desk.held(),
@@ -127,11 +129,12 @@ class HostLoop:
 
     def _step(self) -> None:
         self._step_began_s = began_s = self.clock()
-        self._row_steps += len(self.desk.held_ids)
+        rows = len(self.desk.held_ids)
         chunks = self._attempt(self.engine.step)
         self._step_began_s = None
         self._step_s = max(self.clock() - began_s, _FORGET * self._step_s)
         self._steps += 1
+        self._row_steps += rows
         for chunk in chunks:
             over = self.desk.deliver(chunk)
             self._finished += over
