@@ -1,13 +1,15 @@
 """Mixed lengths on a static engine: what size-aware filling saves, and that nobody is late for it.
 
 The planned segments of a book wait 24 deep in front of the real batch policy, as in a node with 8
-slots. With `--torch` the batches are really run, on the torch engine, against arrival order.
+slots; the alternative, a queue for each size, takes its batches from a window of 48. With `--torch`
+the batches are really run, on the torch engine, against arrival order.
 
 Run: python -m benchmarks.padding --json - [--torch]
 """
 
 import sys
 import time
+from bisect import bisect_left
 from collections.abc import Sequence
 
 from benchmarks.planned import FOUR_CHAPTERS, sentences
@@ -20,21 +22,28 @@ from worker.host.canary import speak_canary
 
 BATCH, DEPTH = 8, 24
 STEP_S = 1.0
-SLACK_STEPS = 4  # a book that is four batches ahead of its due times
+WINDOW = 48  # what the queues of a tier hold for such a node
+QUEUE_BOUNDS = (40, 80, 160)  # characters; the queues for sizes: up to each, and beyond
+SLACK_STEPS = 12  # batches that a book is ahead of its due times
+TIGHT_STEPS = 2  # and one that has to hurry
 
 
 def measure() -> dict[str, object]:
     """Padding of both orders, and sentences that are late only in ours."""
     texts = _book()
-    ours, arrival = by_size(texts), in_order(texts)
+    arms = {"ours": by_size(texts), "arrival": in_order(texts), "queues": by_queue(texts)}
+    arms["ours_in_that_window"] = by_size(texts, depth=WINDOW)
     wasted = {
         name: sum(padding_chars([len(text) for text in batch]) for batch in batches)
-        for name, batches in (("ours", ours), ("arrival", arrival))
+        for name, batches in arms.items()
     }
     return {
         "padding_segments": len(texts),
         "padding_share": {
             name: round(chars / sum(map(len, texts)), 3) for name, chars in wasted.items()
+        },
+        "padding_mean_batch": {
+            name: round(len(texts) / len(batches), 2) for name, batches in arms.items()
         },
         "padding_of_arrival_order": round(wasted["ours"] / wasted["arrival"], 3),
         "late_because_of_size": _late(texts),
@@ -46,19 +55,36 @@ def in_order(texts: Sequence[str]) -> list[list[str]]:
     return [list(texts[first : first + BATCH]) for first in range(0, len(texts), BATCH)]
 
 
-def by_size(texts: Sequence[str]) -> list[list[str]]:
-    """Batches as the policy makes them."""
-    return [[texts[int(w.id)] for w in batch] for batch in _batches(texts)]
+def by_size(texts: Sequence[str], *, depth: int = DEPTH) -> list[list[str]]:
+    """Batches as the policy makes them, `depth` sentences being in front of it."""
+    return [[texts[int(w.id)] for w in batch] for batch in _batches(texts, depth)]
 
 
-def _batches(texts: Sequence[str]) -> list[list[Waiting]]:
+def by_queue(texts: Sequence[str]) -> list[list[str]]:
+    """Batches from a queue for each size: the one whose first has waited longest is served."""
+    rest, window, made = list(texts), list[str](), list[list[str]]()
+    while rest or window:
+        room = WINDOW - len(window)
+        window, rest = window + rest[:room], rest[room:]
+        size = bisect_left(QUEUE_BOUNDS, len(window[0]))
+        places = [
+            n for n, text in enumerate(window) if bisect_left(QUEUE_BOUNDS, len(text)) == size
+        ]
+        made.append([window[n] for n in places[:BATCH]])
+        window = [text for n, text in enumerate(window) if n not in places[:BATCH]]
+    return made
+
+
+def _batches(
+    texts: Sequence[str], depth: int, slack_steps: int = SLACK_STEPS
+) -> list[list[Waiting]]:
     policy, pool, made = Policy(slots=BATCH), list[Waiting](), list[list[Waiting]]()
     rest = [
-        Waiting(str(n), "bulk", (n // BATCH + SLACK_STEPS) * STEP_S, len(text), 0.0)
+        Waiting(str(n), "bulk", (n // BATCH + slack_steps) * STEP_S, len(text), 0.0)
         for n, text in enumerate(texts)
     ]
     while rest or pool:
-        room = DEPTH - len(pool)
+        room = depth - len(pool)
         pool, rest = pool + rest[:room], rest[room:]
         admitted = policy.decide(
             pool,
@@ -76,7 +102,7 @@ def _batches(texts: Sequence[str]) -> list[list[Waiting]]:
 def _late(texts: Sequence[str]) -> int:
     return sum(
         (turn + 1) * STEP_S > waiting.due_at
-        for turn, batch in enumerate(_batches(texts))
+        for turn, batch in enumerate(_batches(texts, DEPTH, TIGHT_STEPS))
         for waiting in batch
     )
 
