@@ -105,8 +105,9 @@ class _Tier:
         self.now_s = now_s
         self.fair_s = offer.fair_s
         rest = offer.rest
-        self.has_rest = min(rest.due_at, rest.head_due_at, rest.tenant_turn_s) < inf or any(
-            job.more for job in offer.jobs
+        self.has_rest = (
+            min(rest.due_at, rest.head_due_at, rest.tenant_turn_s) < inf
+            or any(job.more for job in offer.jobs)
         )
         self.fair = FairQueue(offer.clock_s, rest_turn_s=rest.tenant_turn_s)
         self.tenants: dict[str, _Tenant] = {}
@@ -162,16 +163,12 @@ class _Tier:
             heappop(heap)
         return None
 
-    def pressing(self):
-        return self._top(self.by_deadline)
-
-    def oldest(self):
-        return self._top(self.by_head)
+    def pressing(self): return self._top(self.by_deadline)
+    def oldest(self): return self._top(self.by_head)
 
     def key(self) -> float:
         job = self.pressing()
-        if job is None:
-            return inf
+        if job is None: return inf
         d = self.deadline(job)
         if self.offer.tier is not Tier.BULK:
             o = self.oldest()
@@ -243,8 +240,7 @@ class _Turns:
             job = tier.pressing()
             d = tier.deadline(job)
             if d < inf:
-                if d > tier.offer.rest.due_at:
-                    return None
+                if d > tier.offer.rest.due_at: return None
                 return tier, job, False
         job = tier.fairest()
         return None if job is None else (tier, job, True)
@@ -261,7 +257,7 @@ class _Turns:
             tier.fair_s = max(-60, min(60, tier.fair_s))
         if was_late:
             if is_late:
-                self.owed_s = max(self.owed_s - (1 - floor) * cost, -(1 - floor) * cost)
+                self.owed_s = max(self.owed_s - (1 - floor) * cost, -(1-floor)*cost)
             else:
                 self.owed_s += floor * cost
         self.state = replace(self.state, owed_s=self.owed_s)
