@@ -8,7 +8,14 @@ from dataclasses import dataclass
 
 from api.submission import Submission
 from shared.errors import TransientError, UsageError
-from shared.jobs import DEFAULT_SAMPLE_RATE_HZ, SAMPLE_RATES_HZ, JobSpec, OnUnspeakable, Pauses
+from shared.jobs import (
+    DEFAULT_SAMPLE_RATE_HZ,
+    SAMPLE_RATES_HZ,
+    Fallback,
+    JobSpec,
+    OnUnspeakable,
+    Pauses,
+)
 from shared.ledger.jobs import NewJob
 from shared.planning import check_text, first_unspeakable, is_any_speakable
 from shared.settings import Settings
@@ -45,7 +52,7 @@ class Admission:
             )
         self._check_metadata(asked)
         engine = self._engine(asked.engine, engines)
-        spec = self._resolve(asked, engine)
+        spec = self._resolve(asked, engine, engines)
         for field, piece in _pieces(asked):
             _check_piece(piece, field, spec)
         _check_rest(text, spec)
@@ -90,7 +97,9 @@ class Admission:
                 max_bytes=self.settings.max_metadata_bytes,
             )
 
-    def _resolve(self, asked: Submission, engine: EngineInfo) -> JobSpec:
+    def _resolve(
+        self, asked: Submission, engine: EngineInfo, engines: Sequence[EngineInfo]
+    ) -> JobSpec:
         voice = _voice(asked.voice, engine)
         language = asked.language or voice.language
         if language not in engine.languages:
@@ -99,6 +108,7 @@ class Admission:
                 code="unknown-language",
                 choices=list(engine.languages),
             )
+        fallback = self._fallback(asked.fallback_engine, engine, language, engines)
         rate_hz = asked.sample_rate_hz
         if rate_hz is None:
             rate_hz = DEFAULT_SAMPLE_RATE_HZ[asked.format]
@@ -113,8 +123,8 @@ class Admission:
             engine_version=engine.version,
             engine_backend=engine.backend,
             engine_rate_hz=engine.sample_rate_hz,
-            engine_max_chars=engine.max_chars,
-            engine_min_chars=engine.min_chars,
+            engine_max_chars=min(e.max_chars for e in (engine, fallback) if e),
+            engine_min_chars=max(e.min_chars for e in (engine, fallback) if e),
             languages=engine.languages,
             voice=voice.id,
             language=language,
@@ -127,7 +137,30 @@ class Admission:
             newlines=asked.newlines,
             on_unspeakable=asked.on_unspeakable,
             split_chapters=asked.split_chapters,
+            fallback=None if fallback is None else _frozen(fallback, language),
         )
+
+    def _fallback(
+        self, name: str | None, engine: EngineInfo, language: str, engines: Sequence[EngineInfo]
+    ) -> EngineInfo | None:
+        """The engine for what `engine` gives up: another one, of the same rate and language."""
+        if name is None:
+            return None
+        fallback = self._engine(name, engines)
+        wrong = ""
+        if fallback.name == engine.name:
+            wrong = "is the job's engine already"
+        elif fallback.sample_rate_hz != engine.sample_rate_hz:
+            wrong = f"speaks at {fallback.sample_rate_hz} Hz, not at {engine.sample_rate_hz} Hz"
+        elif language not in fallback.languages:
+            wrong = "does not speak the language asked for"
+        if wrong:
+            raise UsageError(
+                f"the fallback engine {fallback.name} {wrong}",
+                code="unfit-fallback",
+                field="fallback_engine",
+            )
+        return fallback
 
     def _engine(self, name: str | None, engines: Sequence[EngineInfo]) -> EngineInfo:
         wanted = name or self.settings.default_engine
@@ -149,6 +182,16 @@ class Admission:
                 choices=offered,
             )
         return by_name[wanted]
+
+
+def _frozen(engine: EngineInfo, language: str) -> Fallback:
+    spoken = [voice.id for voice in engine.voices if voice.language == language]
+    return Fallback(
+        engine=engine.name,
+        version=engine.version,
+        backend=engine.backend,
+        voice=spoken[0] if spoken else engine.default_voice,
+    )
 
 
 def _voice(name: str | None, engine: EngineInfo) -> VoiceInfo:

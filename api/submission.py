@@ -90,6 +90,9 @@ class Submission(BaseModel):
         default=None, description="the text already divided; each chapter becomes one file"
     )
     engine: Name | None = Field(default=None, description="default: the farm's default engine")
+    fallback_engine: Name | None = Field(
+        default=None, description="speaks what the engine gives up, before it becomes a gap"
+    )
     voice: Name | None = Field(default=None, description="default: the engine's first voice")
     language: Name | None = Field(default=None, description="default: the voice's language")
     tier: Annotated[Tier, Field(strict=False)] = Tier.STANDARD

@@ -26,6 +26,7 @@ class JobRequest(BaseModel):
     text: str | None = None
     chapters: tuple[Chapter, ...] | None = None
     engine: str | None = None
+    fallback_engine: str | None = None
     voice: str | None = None
     language: str | None = None
     tier: Tier | None = None

@@ -12,6 +12,7 @@ from cli.exits import EXIT_HELP
 from cli.jobs import jobs_app
 from cli.keys import keys_app
 from cli.render import render_command
+from cli.tune import tune_command
 from cli.up import up_command
 from cli.voices import voices_command
 
@@ -33,6 +34,7 @@ def build_app() -> typer.Typer:
     app.add_typer(jobs_app, name="jobs")
     app.add_typer(keys_app, name="keys")
     app.command("voices")(voices_command)
+    app.command("tune")(tune_command)
     app.command("doctor")(doctor_command)
     return app
 

@@ -16,6 +16,11 @@ def content_key(secret: bytes, shaping: Mapping[str, object]) -> str:
     return hmac.new(secret, canonical.encode(), hashlib.sha256).hexdigest()
 
 
+def fallback_key(key: str, shaping: Mapping[str, object]) -> str:
+    """The key of the same content when another engine, described by `shaping`, speaks it."""
+    return content_key(key.encode(), shaping)
+
+
 def seed_for(key: str, take: int) -> int:
     """63-bit seed of one take of one content key."""
     digest = hashlib.sha256(f"voxfarm-seed\0{key}\0{take}".encode()).digest()

@@ -92,6 +92,17 @@ class Pauses(BaseModel):
     chapter_s: float = Field(default=1.50, ge=0, le=60, description="before a chapter's end mark")
 
 
+class Fallback(BaseModel):
+    """The engine that speaks what the job's own engine gave up, resolved at submit."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    engine: str
+    version: str
+    backend: str
+    voice: str
+
+
 class JobSpec(BaseModel):
     """A job's settings, resolved and frozen at submit; nothing later re-reads a default.
 
@@ -119,3 +130,4 @@ class JobSpec(BaseModel):
     newlines: NewlineMode
     on_unspeakable: OnUnspeakable
     split_chapters: bool
+    fallback: Fallback | None = None

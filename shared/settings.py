@@ -3,6 +3,7 @@
 Nothing here is global: a process builds one `Settings` and passes it on.
 """
 
+import json
 from pathlib import Path
 from typing import Self
 
@@ -32,6 +33,9 @@ DEFAULT_TIERS: dict[Tier, TierSettings] = {
     Tier.STANDARD: TierSettings(first_audio_s=30, per_1000_chars_s=60, floor_s=120),
     Tier.BULK: TierSettings(first_audio_s=3600, per_1000_chars_s=600, floor_s=4 * 3600),
 }
+
+
+TIERS_FILE = "tiers.json"
 
 
 class Settings(BaseSettings):
@@ -112,7 +116,15 @@ class Settings(BaseSettings):
     host_silence_s: float = Field(
         default=60.0, description="an engine host silent this long under work is killed"
     )
-    window_factor: float = Field(default=4.0, ge=1, description="window = factor * slots, per tier")
+    host_max_batches: int = Field(
+        default=0, ge=0, description="an engine host is renewed after so many batches; 0: never"
+    )
+    host_max_growth_mb: float = Field(
+        default=0.0,
+        ge=0,
+        description="an engine host is renewed when grown by so many megabytes; 0: never",
+    )
+    window_factor: float = Field(default=6.0, ge=1, description="window = factor * slots, per tier")
     window_min: int = Field(default=16, ge=1, description="least window of a tier, in segments")
     redispatch_after_s: float = Field(
         default=5.0, description="a dispatch is not suspected lost before this age"
@@ -121,8 +133,26 @@ class Settings(BaseSettings):
     max_attempts: int = Field(default=3, description="crashes alone before quarantine")
     max_job_age_s: float = Field(default=31 * 86_400.0, description="then a live job fails")
     tiers: dict[Tier, TierSettings] = Field(
-        default_factory=lambda: dict(DEFAULT_TIERS), description="how each tier is served"
+        default_factory=lambda: dict(DEFAULT_TIERS),
+        description="how each tier is served; left out: tiers.json in data_dir, if it is there",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_tier_file(cls, given: object) -> object:
+        """Tiers that nobody named come from the data folder's tier file, if `tune` wrote one."""
+        if not isinstance(given, dict) or "tiers" in given:
+            return given
+        folder = given.get("data_dir") or user_data_path("voxfarm", appauthor=False)
+        path = Path(folder) / TIERS_FILE
+        try:
+            tiers = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return given
+        except (OSError, ValueError) as error:
+            msg = f"{path} cannot be read: run `voxfarm tune` again or delete it ({error})"
+            raise ValueError(msg) from error
+        return {**given, "tiers": tiers}
 
     @model_validator(mode="after")
     def _check(self) -> Self:

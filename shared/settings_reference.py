@@ -5,7 +5,7 @@ import sys
 
 from pydantic_core import PydanticUndefined, to_jsonable_python
 
-from shared.settings import Settings, TierSettings
+from shared.settings import DEFAULT_TIERS, Settings, TierSettings
 
 _HEAD = """# Settings
 
@@ -42,7 +42,7 @@ def _tiers() -> str:
         f"| tier | {' | '.join(f'`{name}`' for name in names)} |",
         "|---" * (len(names) + 1) + "|",
     ]
-    for tier, settings in Settings().tiers.items():
+    for tier, settings in DEFAULT_TIERS.items():
         values = settings.model_dump(mode="json")
         lines.append(f"| `{tier}` | {' | '.join(str(values[name]) for name in names)} |")
     lines.append("")

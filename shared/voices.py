@@ -1,5 +1,7 @@
 """What an engine says of itself: voices, languages, limits, licence. Nodes publish it to SQL."""
 
+from typing import Literal
+
 from pydantic import BaseModel, ConfigDict, Field
 
 
@@ -19,7 +21,10 @@ class EngineInfo(BaseModel):
     """Everything the farm needs to know of an engine without importing it.
 
     `slots` is how many utterances the engine holds at once (its largest batch); `max_chars` the
-    longest text of one utterance, in characters; `sample_rate_hz` its native output rate.
+    longest text of one utterance, in characters; `sample_rate_hz` its native output rate. An engine
+    that `streams` advances row by row: chunks come out while a row runs, and a freed slot can be
+    filled before the next step; any other runs a whole batch in a step. `batch_by` names what must
+    be equal in a batch, besides engine parameters.
     `testing` engines are refused at submit unless the operator allows them.
     """
 
@@ -36,6 +41,7 @@ class EngineInfo(BaseModel):
     max_chars: int
     min_chars: int = 1
     streams: bool = False
+    batch_by: tuple[Literal["voice", "language", "speed"], ...] = ()
     testing: bool = False
     chars_per_audio_s: float = Field(
         default=15.0,

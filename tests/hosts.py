@@ -13,6 +13,7 @@ from shared.tiers import Tier
 from worker.engines.base import Utterance
 from worker.host.link import HostLink
 from worker.host.spawn import spawn_host
+from worker.host.wear import WearLimits
 
 START_S = 60.0
 
@@ -39,12 +40,13 @@ def running_host(
     *,
     silence_s: float = 30.0,
     tiers: dict[Tier, TierSettings] | None = None,
+    recycle: WearLimits | None = None,
     **options: Any,
 ) -> Iterator[RunningHost]:
     """A host of `engine`, ready; ended, whatever state it is in, when the block ends."""
     with socket_folder() as folder:
         path = folder / "host.sock"
-        process = spawn_host(engine, path, options=options, tiers=tiers)
+        process = spawn_host(engine, path, options=options, tiers=tiers, recycle=recycle)
         link = HostLink(path, silence_s=silence_s)
         try:
             link.wait_ready(START_S, alive=lambda: process.poll() is None)

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Iterator
 from shared import object_keys
 from shared.crashpoints import crash_point
 from shared.farm import Farm
+from shared.jobs import JobSpec
 from shared.ledger import deliverables, jobs
 from shared.ledger.deliverables import Deliverable
 from shared.ledger.segment_records import SegmentRecord
 from shared.ledger.steps import StepClaim
 from shared.ledger.tables import WHOLE_JOB
 from shared.segments import SegmentKind, SegmentState
-from worker.assembly.manifest import Omission, SegmentEntry, manifest_json
+from worker.assembly.manifest import Omission, SegmentEntry, Substitution, manifest_json
 from worker.assembly.multipart import write_bytes
 from worker.step_progress import StepLease, rows_of, upload_to
 
@@ -41,6 +42,7 @@ def close_job(farm: Farm, claimed: StepClaim) -> None:
         files=map(_file_entry, files),
         skips=_omissions(farm, claimed, lease.progress, _is_skip),
         gaps=_omissions(farm, claimed, lease.progress, _is_gap),
+        fallbacks=_substitutions(farm, claimed, lease.progress, record.spec),
         segments=(
             _segment_entry(row, placed.get(row.index))
             for row in rows_of(farm, claimed, lease.progress)
@@ -90,6 +92,16 @@ def _omissions(
         if chosen(row):
             reason = row.reason or row.error or ""
             yield Omission(row.index, row.part, row.start, row.end, reason)
+
+
+def _substitutions(
+    farm: Farm, claimed: StepClaim, progress: Callable[[], None], spec: JobSpec
+) -> Iterator[Substitution]:
+    if spec.fallback is None:
+        return
+    for row in rows_of(farm, claimed, progress):
+        if row.fallback and row.state is SegmentState.DONE:
+            yield Substitution(row.index, row.part, row.start, row.end, spec.fallback.engine)
 
 
 def _segment_entry(row: SegmentRecord, placed: tuple[int, int] | None) -> SegmentEntry:

@@ -27,7 +27,9 @@ from shared.logs import configure_logging
 from shared.settings import Settings
 from shared.tiers import Tier
 from worker.host.link import HostLink
+from worker.host.serve import EXIT_OK
 from worker.host.spawn import spawn_host
+from worker.host.wear import WearLimits
 
 log = logging.getLogger(__name__)
 
@@ -61,6 +63,10 @@ class HostProcess:
             self.socket_path,
             options=self._settings.engine_options.get(self.engine),
             tiers=self._settings.tiers,
+            recycle=WearLimits(
+                max_batches=self._settings.host_max_batches,
+                max_growth_mb=self._settings.host_max_growth_mb,
+            ),
         )
 
     def wait_ready(self, stop: threading.Event) -> None:
@@ -69,8 +75,13 @@ class HostProcess:
         self._heard_at = time.monotonic()
 
     def revive(self) -> None:
-        """Start the host again if it has died: at once, then ever more slowly."""
+        """Start the host again if it has ended: at once, after crashes then ever more slowly."""
         if self._process is None or self._alive():
+            return
+        if self._process.returncode == EXIT_OK:
+            log.info("the %s engine host made room for a new one", self.engine)
+            self._starts.pop()  # that was no crash
+            self.start()
             return
         now = time.monotonic()
         recent = sum(now - at < CRASH_WINDOW_S for at in self._starts)
@@ -174,9 +185,7 @@ class Node:
         command += ["--parent", str(os.getpid())]
         for tier in tiers:
             command += ["--tier", tier.value]
-        # Twice the slots keep batches full while others encode and upload; a third sentence per
-        # slot does that for engines with a single one.
-        command += ["--concurrency", str(max(3, 2 * slots))]
+        command += ["--concurrency", str(_sentences_at_a_time(tiers, slots))]
         for host in self._hosts:
             command += ["--host", f"{host.engine}={host.socket_path}"]
         self._consumers[tiers] = subprocess.Popen(command)
@@ -198,6 +207,16 @@ class Node:
         except TransientError:
             log.warning("the ledger is away: the node's heartbeat will run out instead")
         self._database.close()
+
+
+def _sentences_at_a_time(tiers: tuple[Tier, ...], slots: int) -> int:
+    """Twice the slots keep batches full while others encode and upload; single slots want three.
+
+    As many again give the host a choice, when a batch ends, of sentences that go well together.
+    """
+    if slots == 1:
+        return 3
+    return (2 if tiers == (Tier.RUSH,) else 4) * slots
 
 
 def _end(process: subprocess.Popen[bytes], *, grace_s: float) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from sqlalchemy import Connection
 
 from shared import object_keys
-from shared.content import seed_for
+from shared.content import fallback_key, seed_for
 from shared.crashpoints import crash_point
 from shared.errors import (
     HostLostError,
@@ -166,7 +166,7 @@ class Renderer:
     def _give_back(
         self, claim: Claim, error: Exception, *, crashed: bool = False, suspect: bool = False
     ) -> Outcome:
-        """Release the claim, or quarantine the segment when it has crashed too often."""
+        """Release the claim; crashed too often, the segment falls back or is quarantined."""
         reason = f"{type(error).__name__}: {error}"
         log.warning("segment %s/%d goes back: %s", claim.job_id, claim.index, reason)
         limit = self.farm.settings.max_attempts
@@ -174,6 +174,10 @@ class Renderer:
         def decide(conn: Connection) -> Outcome:
             where = (claim.job_id, claim.index, claim.token)
             if crashed and claim.crashes + 1 >= limit:
+                if claim.fallback is not None:
+                    key = fallback_key(claim.content_key, claim.fallback.model_dump())
+                    segments.fall_back(conn, *where, content_key=key, error=reason)
+                    return Outcome(None, window_is_low=True)
                 gap = segments.quarantine(conn, *where, reason)
                 return Outcome(gap.step_id, window_is_low=True)
             delay_s = random.uniform(0.2, 1.0) * 2**claim.crashes  # noqa: S311 - jitter

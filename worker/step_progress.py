@@ -54,6 +54,7 @@ def rows_of(
     farm: Farm, claimed: StepClaim, progress: Callable[[], None], part: int | None = None
 ) -> Iterator[SegmentRecord]:
     """Segments of a job, or of one part, in order; every row counts as progress."""
+
     def page(after: int) -> list[SegmentRecord]:
         return farm.database.read(
             lambda conn: segment_records.page(

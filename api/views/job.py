@@ -105,6 +105,9 @@ class JobView(View):
     paused: bool
     tier: Tier
     engine: str
+    fallback_engine: str | None = Field(
+        default=None, description="speaks what the engine gives up, before it becomes a gap"
+    )
     voice: str
     language: str
     format: AudioFormat
@@ -136,6 +139,7 @@ class JobView(View):
             paused=record.paused,
             tier=spec.tier,
             engine=spec.engine,
+            fallback_engine=None if spec.fallback is None else spec.fallback.engine,
             voice=spec.voice,
             language=spec.language,
             format=spec.format,

@@ -28,6 +28,7 @@ class SegmentRecord:
     samples: int
     rate_hz: int
     error: str | None
+    fallback: bool
 
 
 def page(

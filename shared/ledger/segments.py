@@ -21,7 +21,7 @@ from sqlalchemy import (
     update,
 )
 
-from shared.jobs import JobState
+from shared.jobs import Fallback, JobState
 from shared.ledger import marks, steps
 from shared.ledger import tables as t
 from shared.ledger.clock import db_now, read_clock
@@ -48,6 +48,7 @@ class Claim:
     speed: float
     crashes: int
     suspect: bool
+    fallback: Fallback | None = None  # who may try next; None when there is nobody
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +111,7 @@ _CLAIM = (
         _c.due_at,
         _c.crashes,
         _c.suspect,
+        _c.fallback,
     )
 )
 _JOB_OF_CLAIM = select(t.job.c.tenant, t.job.c.spec).where(t.job.c.id == _JOB)
@@ -124,6 +126,11 @@ def claim(
     if row is None:
         return None
     job = conn.execute(_JOB_OF_CLAIM, {"the_job": job_id}).one()
+    named = job.spec.get("fallback")
+    fallback = None if named is None else Fallback.model_validate(named)
+    engine, voice = job.spec["engine"], job.spec["voice"]
+    if row.fallback and fallback is not None:
+        engine, voice, fallback = fallback.engine, fallback.voice, None
     return Claim(
         job_id=job_id,
         index=index,
@@ -134,12 +141,13 @@ def claim(
         content_key=row.content_key,
         tier=row.tier,
         due_at=row.due_at,
-        engine=job.spec["engine"],
-        voice=job.spec["voice"],
+        engine=engine,
+        voice=voice,
         language=job.spec["language"],
         speed=job.spec["speed"],
         crashes=row.crashes,
         suspect=row.suspect,
+        fallback=fallback,
     )
 
 
@@ -217,6 +225,35 @@ def quarantine(conn: Connection, job_id: str, index: int, token: int, error: str
         return Committed(won=False)
     step_id = _settle(conn, job_id, row.part, chars=row.chars, audio_s=0.0, quarantined=1)
     return Committed(won=True, step_id=step_id)
+
+
+_FALL_BACK = (
+    update(t.segment)
+    .where(_THE_SEGMENT, _c.token == _TOKEN, _c.state == SegmentState.LEASED, _JOB_RENDERS)
+    .values(
+        state=SegmentState.PENDING,
+        fallback=True,
+        content_key=bindparam("the_key"),
+        attempt=_c.attempt - 1,
+        crashes=0,
+        suspect=False,
+        not_before=db_now(),
+        lease_until=None,
+        error=bindparam("the_error"),
+    )
+)
+
+
+def fall_back(
+    conn: Connection, job_id: str, index: int, token: int, *, content_key: str, error: str
+) -> bool:
+    """Give a segment that its job's engine gave up to the fallback engine, with a clean record.
+
+    `content_key` is the fallback's. False: it was not this token's.
+    """
+    where = {"the_job": job_id, "the_index": index, "the_token": token}
+    found = {"the_key": content_key, "the_error": error[:500]}
+    return conn.execute(_FALL_BACK, where | found).rowcount == 1
 
 
 _RELEASE = (

@@ -18,6 +18,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
     text,
 )
 from sqlalchemy.types import TypeDecorator
@@ -195,6 +196,7 @@ segment = Table(
     Column("attempt", Integer, nullable=False, default=0),
     Column("crashes", Integer, nullable=False, default=0),
     Column("suspect", Boolean, nullable=False, default=False),
+    Column("fallback", Boolean, nullable=False, default=False, server_default=false()),
     Column("token", Integer, nullable=False, default=0),
     Column("lease_until", Float(53)),
     Column("not_before", Float(53), nullable=False, default=0.0),

@@ -40,6 +40,17 @@ class Omission:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class Substitution:
+    """A stretch of source that the job's fallback engine spoke, since its own gave it up."""
+
+    index: int
+    part: int
+    start: int
+    end: int
+    engine: str
+
+
 def manifest_json(
     *,
     job: Mapping[str, object],
@@ -47,6 +58,7 @@ def manifest_json(
     segments: Iterable[SegmentEntry],
     skips: Iterable[Omission],
     gaps: Iterable[Omission],
+    fallbacks: Iterable[Substitution] = (),
 ) -> Iterator[bytes]:
     """The manifest's bytes, piece by piece. Iterables are read once, in the order given here."""
     yield b"{"
@@ -55,6 +67,7 @@ def manifest_json(
     yield from _array("files", files)
     yield from _array("skips", map(asdict, skips))
     yield from _array("gaps", map(asdict, gaps))
+    yield from _array("fallbacks", map(asdict, fallbacks))
     yield from _array("segments", map(asdict, segments))
     yield b"\n}\n"
 

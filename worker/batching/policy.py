@@ -2,15 +2,19 @@
 
 Knows no engine, no socket and no thread. The rules, in order:
 
-1. What has waited longer than `patience_s` goes first, then rush, then the rest; inside each by due
-   time. So a stream of rush work cannot starve the others for ever.
+1. What has waited longer than `patience_s`, and for some batches, goes first, then rush, then the
+   rest; inside each by due time. So a stream of rush work cannot starve the others for ever.
 2. The first in that order always leads; it is never skipped, so nothing is starved by its size.
 3. A batch never exceeds the free slots, nor the smallest `max_batch` of any member, held or new.
-4. Members share a group (equal engine parameters). Among equally urgent ones those of a like size
-   come first, and seats left go to the others; but only rush work may slow a rush leader down.
+4. Members share a group (equal engine parameters, and what else the engine cannot mix).
 5. One that must run alone (it was there when hosts crashed) gets the engine for itself.
-6. An idle engine waits for a batch to fill, but no longer than the smallest `max_wait_s` of its
-   members, and not at all when nobody is left who could send more. A busy one refills at once.
+6. A static engine runs its batch as long as the longest member: among equally urgent ones those of
+   like sizes join the leader, unless somebody would miss a due time for it; seats left go to the
+   others, but only rush work may slow a rush leader down. Idle, it waits for a batch to fill, but
+   no longer than the smallest `max_wait_s` of its members, and not at all when nobody is left who
+   could send more.
+7. A slot-wise engine runs every row for itself: sizes do not matter, a free slot is filled at once,
+   and rush takes any free slot; while it is there, the others fill no slots beyond its `max_batch`.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -18,11 +22,11 @@ from dataclasses import dataclass, field
 
 from shared.settings import DEFAULT_TIERS
 from shared.tiers import Tier
+from worker.batching.sizes import alike, closest, keeps_due_times
 
 HARD_MAX_BATCH = 8
 PATIENCE_S = 5.0
-_SIZE_RATIO = 1.5  # sizes within this ratio waste little padding on each other
-_SIZE_SLACK_CHARS = 20  # nor do sizes that differ by no more than this
+PATIENCE_STEPS = 10  # the least patience: on a slow engine nothing has waited long after one batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,30 +89,50 @@ class Policy:
     slots: int
     limits: Mapping[str, TierLimits] = field(default_factory=lambda: dict(DEFAULT_LIMITS))
     patience_s: float = PATIENCE_S
+    slotwise: bool = False
 
     def decide(
-        self, waiting: Collection[Waiting], held: Sequence[Held], *, may_arrive: int, now_s: float
+        self,
+        waiting: Collection[Waiting],
+        held: Sequence[Held],
+        *,
+        may_arrive: int,
+        now_s: float,
+        due_clock_s: float = 0.0,
+        step_s: float = 0.0,
     ) -> Decision:
-        """Choose from `waiting`; `may_arrive` senders have nothing here and could send more."""
+        """Choose from `waiting`; `may_arrive` senders have nothing here and could send more.
+
+        `now_s` is on the clock of `arrived_s`, `due_clock_s` on that of `due_at`; `step_s` is how
+        long a full batch takes at present, 0 while nobody knows.
+        """
         if not waiting or any(h.alone for h in held):
             return Decision()
-        order = sorted(waiting, key=lambda w: self._rank(w, now_s))
+        ranks = {w.id: self._rank(w, now_s, step_s) for w in waiting}
+        order = sorted(waiting, key=lambda w: ranks[w.id])
         lead = order[0]
         if lead.alone:
             return Decision() if held else Decision(admit=(lead.id,))
-        cap = min([self.slots, *(self._limit(h.tier).max_batch for h in held)])
-        batch = self._fill(order, held, cap, now_s)
+        if held and held[0].group != lead.group:
+            return Decision()
+        peers = [w for w in order[1:] if w.group == lead.group and not w.alone]
+        if lead.tier == Tier.RUSH and not self.slotwise:
+            peers = [w for w in peers if w.tier == Tier.RUSH or not _slows(lead, w)]
+        urgency = {id_: rank[0] for id_, rank in ranks.items()}
+        batch = self._choose(lead, peers, held, urgency)
+        if not keeps_due_times(order, batch, step_s=step_s, now=due_clock_s):
+            batch = self._fill([lead, *peers], held)
         if not batch:
             return Decision()
-        if not held:
-            seats = min(cap, *(self._limit(w.tier).max_batch for w in batch))
+        if not held and not self.slotwise:
+            seats = min(self.slots, *(self._limit(w.tier).max_batch for w in batch))
             wait_s = self._wait_s(batch, now_s)
             if len(batch) < seats and may_arrive > 0 and wait_s > 0:
                 return Decision(wait_s=wait_s)
         return Decision(admit=tuple(w.id for w in batch))
 
-    def _rank(self, waiting: Waiting, now_s: float) -> tuple[int, float, float, str]:
-        if now_s - waiting.arrived_s > self.patience_s:
+    def _rank(self, waiting: Waiting, now_s: float, step_s: float) -> tuple[int, float, float, str]:
+        if now_s - waiting.arrived_s > max(self.patience_s, PATIENCE_STEPS * step_s):
             return (0, waiting.arrived_s, waiting.due_at, waiting.id)
         urgency = 1 if waiting.tier == Tier.RUSH else 2
         return (urgency, waiting.due_at, waiting.arrived_s, waiting.id)
@@ -116,23 +140,33 @@ class Policy:
     def _limit(self, tier: str) -> TierLimits:
         return self.limits.get(tier, TierLimits())
 
-    def _fill(
-        self, order: list[Waiting], held: Sequence[Held], cap: int, now_s: float
+    def _choose(
+        self,
+        lead: Waiting,
+        peers: list[Waiting],
+        held: Sequence[Held],
+        urgency: Mapping[str, int],
     ) -> list[Waiting]:
-        lead = order[0]
-        if held and held[0].group != lead.group:
-            return []
-        peers = [w for w in order[1:] if w.group == lead.group and not w.alone]
-        if lead.tier == Tier.RUSH:
-            peers = [w for w in peers if w.tier == Tier.RUSH or not _slows(lead, w)]
-        peers.sort(key=lambda w: (self._rank(w, now_s)[0], not _alike(lead, w)))  # stable
+        """Seat the lead and those that go best with it; only the equally urgent by their sizes."""
+        if self.slotwise:
+            return self._fill([lead, *peers], held)
+        equals = [w for w in peers if urgency[w.id] == urgency[lead.id]]
+        others = [w for w in peers if urgency[w.id] != urgency[lead.id]]
+        others.sort(key=lambda w: (urgency[w.id], not alike(lead, w)))  # stable
+        room = min(self.slots, self._limit(lead.tier).max_batch) - len(held) - 1
+        return self._fill([lead, *closest(lead, equals, room), *others], held)
+
+    def _fill(self, candidates: Sequence[Waiting], held: Sequence[Held]) -> list[Waiting]:
+        """Seat candidates in this order while everybody on board allows it."""
+        cap = min([self.slots, *(self._limit(h.tier).max_batch for h in held)])
         batch: list[Waiting] = []
-        for candidate in [lead, *peers]:
+        for candidate in candidates:
             allowed = min(cap, self._limit(candidate.tier).max_batch)
-            if len(held) + len(batch) + 1 <= allowed:
+            seats = self.slots if self.slotwise and candidate.tier == Tier.RUSH else allowed
+            if len(held) + len(batch) + 1 <= seats:
                 batch.append(candidate)
                 cap = allowed
-            elif candidate is lead:
+            elif not batch:
                 return []  # nobody overtakes the first: the batch drains until it fits
         return batch
 
@@ -140,10 +174,5 @@ class Policy:
         return min(w.arrived_s + self._limit(w.tier).max_wait_s for w in batch) - now_s
 
 
-def _alike(one: Waiting, other: Waiting) -> bool:
-    small, large = sorted((one.chars, other.chars))
-    return large <= small * _SIZE_RATIO or large - small <= _SIZE_SLACK_CHARS
-
-
 def _slows(lead: Waiting, other: Waiting) -> bool:
-    return other.chars > lead.chars and not _alike(lead, other)
+    return other.chars > lead.chars and not alike(lead, other)

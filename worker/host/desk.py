@@ -49,12 +49,8 @@ class _Ticket:
     utterance: Utterance
     alone: bool
     arrived_s: float
+    group: str  # equal for utterances that may share a batch
     samples_sent: int = 0
-
-    @property
-    def group(self) -> str:
-        """Equal for utterances that may share a batch."""
-        return repr(sorted(self.utterance.params.items()))
 
 
 @dataclass(slots=True)
@@ -123,6 +119,7 @@ class Desk:
             replace(say.utterance, id=id_),
             say.alone,
             self.clock(),
+            _group(say.utterance, self.info),
         )
         try:
             check_utterance(say.utterance, self.info)
@@ -203,6 +200,11 @@ class Desk:
 
     def _answer(self, ticket: _Ticket, op: str, **fields: object) -> None:
         self.outlet.send(ticket.connection, {"op": op, "id": ticket.link_id, **fields})
+
+
+def _group(utterance: Utterance, info: EngineInfo) -> str:
+    apart = [getattr(utterance, name) for name in info.batch_by]
+    return repr((sorted(utterance.params.items()), apart))
 
 
 def _fault(chunk: Chunk, ticket: _Ticket) -> str | None:

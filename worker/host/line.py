@@ -84,7 +84,10 @@ class Line:
             frame = self._receive(deadline_s)
             if frame.op == "pong":
                 return Vitals(
-                    frame.number("steps"), frame.number("utterances"), frame.real("busy_s")
+                    steps=frame.number("steps"),
+                    utterances=frame.number("utterances"),
+                    busy_s=frame.real("busy_s"),
+                    row_steps=frame.number("row_steps"),
                 )
 
     def synthesize(

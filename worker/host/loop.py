@@ -20,8 +20,11 @@ from worker.host.canary import BrokenEngineError, speak_canary
 from worker.host.desk import Desk
 from worker.host.events import Drop, Event, Gone, Say, Stop
 from worker.host.protocol import Vitals
+from worker.host.wear import Wear
 
 log = logging.getLogger(__name__)
+
+_FORGET = 0.9  # a step's length fades from the estimate by so much with each shorter one
 
 
 @dataclass(slots=True)
@@ -33,25 +36,37 @@ class HostLoop:
     desk: Desk
     inbox: queue.SimpleQueue[Event]
     clock: Callable[[], float] = time.monotonic
+    due_clock: Callable[[], float] = time.time
+    wear: Wear = field(default_factory=Wear)
     _apart: deque[list[str]] = field(default_factory=deque)  # groups to be run by themselves
     _stopping: bool = False
     _steps: int = 0
     _finished: int = 0
+    _row_steps: int = 0
+    _step_s: float = 0.0
     _step_began_s: float | None = None
 
     def vitals(self) -> Vitals:
         """What has been done so far; may be called from any thread."""
         began_s = self._step_began_s
         busy_s = 0.0 if began_s is None else self.clock() - began_s
-        return Vitals(steps=self._steps, utterances=self._finished, busy_s=busy_s)
+        return Vitals(
+            steps=self._steps,
+            utterances=self._finished,
+            busy_s=busy_s,
+            row_steps=self._row_steps,
+        )
 
     def run(self) -> None:
-        """Serve until a Stop has arrived and nothing is on the device any more.
+        """Serve until a Stop has arrived, or the host is worn, and the device is empty.
 
         Raises BrokenEngineError when only a new process can help.
         """
         while True:
             self._take_in()
+            if not self._stopping and (reason := self.wear.worn()) is not None:
+                log.info("making room for a new host: %s", reason)
+                self._stopping = True
             if self._stopping:
                 self.desk.turn_away("the host is stopping")
                 if not self.desk.held_ids:
@@ -89,11 +104,15 @@ class HostLoop:
             if not self.desk.held_ids:
                 self._begin(self._apart.popleft())
             return None
+        if len(self.desk.held_ids) >= self.policy.slots:
+            return None
         decision = self.policy.decide(
             self.desk.waiting(),
             self.desk.held(),
             may_arrive=self.desk.may_arrive,
             now_s=self.clock(),
+            due_clock_s=self.due_clock(),
+            step_s=self._step_s,
         )
         self._begin(decision.admit)
         return decision.wait_s
@@ -101,6 +120,7 @@ class HostLoop:
     def _begin(self, ids: Sequence[str]) -> None:
         utterances = self.desk.begin(ids)
         if utterances:
+            self.wear.count_batch()
             self._attempt(lambda: self._admit_all(utterances))
 
     def _admit_all(self, utterances: Sequence[Utterance]) -> Sequence[Chunk]:
@@ -108,10 +128,13 @@ class HostLoop:
         return ()
 
     def _step(self) -> None:
-        self._step_began_s = self.clock()
+        self._step_began_s = began_s = self.clock()
+        rows = len(self.desk.held_ids)
         chunks = self._attempt(self.engine.step)
         self._step_began_s = None
+        self._step_s = max(self.clock() - began_s, _FORGET * self._step_s)
         self._steps += 1
+        self._row_steps += rows
         for chunk in chunks:
             over = self.desk.deliver(chunk)
             self._finished += over

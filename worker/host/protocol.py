@@ -8,7 +8,7 @@
                                           error {id, message}: this utterance's own fault
                                           lost {id, reason}: never begun; ask another host
                                           restarted {id}: forget its chunks, it begins anew
-                                          pong {steps, utterances, busy_s}
+                                          pong {steps, utterances, busy_s, row_steps}
 
 A link says hello first. Ids are the link's own and need be unique on their connection only.
 `held` counts the utterances on the device, so a link knows whether its own was there alone.
@@ -29,11 +29,15 @@ _SAMPLE = np.dtype("<f4")
 
 @dataclass(frozen=True, slots=True)
 class Vitals:
-    """What a host has done since it started; `busy_s` is the age of the step it is in, or 0."""
+    """What a host has done since it started; `busy_s` is the age of the step it is in, or 0.
+
+    `row_steps` sums the utterances held over all steps: by `steps` it gives the mean batch.
+    """
 
     steps: int
     utterances: int
     busy_s: float
+    row_steps: int = 0
 
 
 def utterance_header(utterance: Utterance) -> dict[str, object]:

@@ -23,6 +23,7 @@ from worker.host.desk import Desk
 from worker.host.events import Event, Stop
 from worker.host.exchange import Exchange
 from worker.host.loop import HostLoop
+from worker.host.wear import Wear, WearLimits
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +31,7 @@ EXIT_OK, EXIT_BROKEN, EXIT_USAGE, EXIT_SETUP = 0, 1, 2, 3
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a host until SIGTERM; returns its exit status.
+    """Run a host until SIGTERM, or until it is worn; returns its exit status.
 
     0: stopped; 1: the engine broke, start another host; 2: wrong arguments; 3: something is not
     installed or the socket cannot be made.
@@ -55,6 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _serve(options: argparse.Namespace) -> None:
     check_path(options.socket)
     limits = parse_tiers(options.tiers)
+    wear_limits = parse_recycle(options.recycle)
     engine = registry.build(options.engine, _object(options.options, "--options"))
     speak_canary(engine)
     inbox: queue.SimpleQueue[Event] = queue.SimpleQueue()  # its put may be called by a handler
@@ -69,9 +71,10 @@ def _serve(options: argparse.Namespace) -> None:
     exchange = Exchange(doorway.listener, engine.info, inbox)
     loop = HostLoop(
         engine=engine,
-        policy=Policy(slots=engine.info.slots, limits=limits),
+        policy=Policy(slots=engine.info.slots, limits=limits, slotwise=engine.info.streams),
         desk=Desk(engine.info, exchange),
         inbox=inbox,
+        wear=Wear(wear_limits),
     )
     exchange.start(loop.vitals)
     try:
@@ -102,6 +105,14 @@ def parse_tiers(text: str) -> Mapping[str, TierLimits]:
     return limits
 
 
+def parse_recycle(text: str) -> WearLimits:
+    """When to make room for a new host, from JSON like `{"max_batches": 10000}`. UsageError."""
+    try:
+        return WearLimits(**_object(text, "--recycle"))  # type: ignore[arg-type]
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"--recycle: {error}", code="bad-recycle") from error
+
+
 def _object(text: str, option: str) -> dict[str, object]:
     try:
         value = json.loads(text)
@@ -121,6 +132,9 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--options", default="{}", metavar="JSON", help="the engine's options")
     parser.add_argument(
         "--tiers", default="{}", metavar="JSON", help="max_batch, max_wait_s by tier"
+    )
+    parser.add_argument(
+        "--recycle", default="{}", metavar="JSON", help="max_batches, max_growth_mb; 0: never"
     )
     parser.add_argument("--parent", type=int, metavar="PID", help="die when this process does")
     return parser.parse_args(arguments)

@@ -5,11 +5,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 
 from shared.settings import TierSettings
 from shared.tiers import Tier
 from worker.host.address import check_path
+from worker.host.wear import WearLimits
 
 
 def spawn_host(
@@ -18,13 +20,14 @@ def spawn_host(
     *,
     options: Mapping[str, object] | None = None,
     tiers: Mapping[Tier, TierSettings] | None = None,
+    recycle: WearLimits | None = None,
 ) -> subprocess.Popen[bytes]:
     """Start a host; it is ready when `HostLink.wait_ready` returns, and dies with this process.
 
     Call it from a thread that lives as long as the process: on Linux the host dies with the thread
     that started it. The host's log goes to this process's stderr. It has a process group of its
-    own, so that Ctrl-C in a terminal reaches it through its parent only. Raises SetupError for a
-    socket path that is too long.
+    own, so that Ctrl-C in a terminal reaches it through its parent only. Worn by `recycle`'s
+    measure it ends with status 0. Raises SetupError for a socket path that is too long.
     """
     check_path(socket_path)
     limits = {
@@ -36,6 +39,7 @@ def spawn_host(
         *("--socket", os.fspath(socket_path)),
         *("--options", json.dumps(dict(options or {}))),
         *("--tiers", json.dumps(limits)),
+        *("--recycle", json.dumps(asdict(recycle or WearLimits()))),
         *("--parent", str(os.getpid())),
     ]
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, process_group=0)

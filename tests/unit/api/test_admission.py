@@ -179,3 +179,31 @@ def test_a_farm_without_its_engine_asks_for_patience() -> None:
     with pytest.raises(NoEngineError, match="hibari is not registered yet; registered: other"):
         admit(engine_info("other"))
     assert admit(engine_info("other"), engine="other").spec.engine == "other"
+
+
+def test_a_fallback_engine_is_resolved_and_texts_are_cut_for_both() -> None:
+    second = engine_info("second", max_chars=200, min_chars=5, languages=("en", "zh"))
+    spec = admit(engine_info(), second, fallback_engine="second", voice="oak").spec
+    assert spec.fallback is not None
+    assert (spec.fallback.engine, spec.fallback.voice) == ("second", "heart")
+    assert (spec.fallback.version, spec.fallback.backend) == ("1.2", "onnx")
+    assert (spec.engine_max_chars, spec.engine_min_chars) == (200, 5)
+    assert spec.languages == ("en",)
+    assert admit().spec.fallback is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "name", "code"),
+    [
+        ({}, "nobody", "unknown-engine"),
+        ({}, "hibari", "unfit-fallback"),
+        ({"sample_rate_hz": 16_000}, "second", "unfit-fallback"),
+        ({"languages": ("zh",)}, "second", "unfit-fallback"),
+        ({"testing": True}, "second", "testing-engine"),
+    ],
+)
+def test_an_engine_that_cannot_step_in_is_refused(
+    changes: dict[str, object], name: str, code: str
+) -> None:
+    second = engine_info("second", **changes)
+    assert refusal(engine_info(), second, fallback_engine=name).code == code

@@ -16,6 +16,7 @@ from worker.host.canary import CANARY_TEXT, BrokenEngineError, speak_canary
 from worker.host.desk import Desk
 from worker.host.events import Drop, Event, Gone, Say, Stop
 from worker.host.loop import HostLoop
+from worker.host.wear import Wear, WearLimits
 
 LIMITS = {"standard": TierLimits(max_batch=8, max_wait_s=0)}
 SOUND = np.full(10, 0.5, np.float32)
@@ -81,7 +82,11 @@ def speak_all(held: list[Utterance]) -> list[Chunk]:
 
 
 def run(
-    engine: Script, *events: Event, ends: int | None = None, clock: Callable[[], float] = lambda: 0
+    engine: Script,
+    *events: Event,
+    ends: int | None = None,
+    clock: Callable[[], float] = lambda: 0,
+    wear: Wear | None = None,
 ) -> Outlet:
     """Feed events, stop when `ends` utterances (all said) are over; returns what was sent."""
     inbox: queue.SimpleQueue[Event] = queue.SimpleQueue()
@@ -95,6 +100,7 @@ def run(
         desk=Desk(engine.info, outlet, clock),
         inbox=inbox,
         clock=clock,
+        wear=wear or Wear(),
     )
     loop.run()
     return outlet
@@ -217,6 +223,20 @@ def test_what_the_engine_says_of_unknown_utterances_is_ignored() -> None:
         return [Chunk("ghost", SOUND, final=True), *speak_all(held)]
 
     assert run(Script(chatty), say("u")).ops("u") == ["started", "chunk"]
+
+
+@pytest.mark.parametrize(("batch_by", "sizes"), [((), [4]), (("speed",), [2, 2])])
+def test_what_an_engine_cannot_mix_is_kept_apart(batch_by: tuple[str], sizes: list[int]) -> None:
+    engine = Script(speak_all)
+    engine.info = engine.info.model_copy(update={"batch_by": batch_by})
+    run(engine, *(say(f"u{n}", speed=1.0 + n % 2) for n in range(4)))
+    assert engine.batches == sizes
+
+
+def test_a_worn_host_ends_with_nothing_on_the_device_and_turns_away_what_waits() -> None:
+    engine = Script(speak_all, slots=2)
+    outlet = run(engine, *(say(f"u{n}") for n in range(5)), wear=Wear(WearLimits(max_batches=2)))
+    assert [outlet.ops(f"u{n}")[-1] for n in range(5)] == ["chunk"] * 4 + ["lost"]
 
 
 def test_a_link_that_is_gone_gets_nothing_and_its_place_goes_to_others() -> None:

@@ -1,0 +1,1 @@
+"""Other ways to put sentences through Celery, each on the same simulated device as ours."""

@@ -1,0 +1,1 @@
+"""Measuring an engine, and choosing from the figures how its tiers are to be batched."""
