@@ -50,7 +50,8 @@ def _own_s(new: NewJob, plan: Plan, found: Expected, outlook: Outlook) -> float:
     """What the job itself takes, once it is its turn: its rendering, and its last part's file."""
     assert outlook.rate is not None  # noqa: S101 - asked before
     work_s = found.chars * outlook.tiers[new.spec.tier].audio_per_char_s / new.spec.speed
-    return work_s / outlook.rate.audio_s_per_s + assembly_s(found.audio_s / len(plan.parts), ())
+    last_s = assembly_s(found.audio_s / len(plan.parts), new.spec.format, ())
+    return work_s / outlook.rate.audio_s_per_s + last_s
 
 
 def _skips(plan: Plan) -> list[SkipView]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, case, func, literal_column, select, text
 
-from shared.jobs import JobState
+from shared.jobs import AudioFormat, JobState
 from shared.ledger import marks
 from shared.ledger import tables as t
 from shared.scheduling.pace import Assembled, Mark, assembly_s, time_left_s
@@ -149,14 +149,15 @@ def _eta_s(row: Row[Any], state: JobState, settled: int, past: Past) -> float | 
     if row.paused or not row.chars_done or state.ended:
         return None
     audio_s = row.audio_s * row.chars_total / row.chars_done
-    last_s = assembly_s(
-        audio_s / row.parts_total, past.assembled.get((row.tier, row.spec["format"]), ())
-    )
+    format_ = AudioFormat(row.spec["format"])
+    assembled = past.assembled.get((row.tier, format_), ())
+    last_s = assembly_s(audio_s / row.parts_total, format_, assembled)
     if state is JobState.ASSEMBLING:
         return max(0.0, last_s - float(row.now - row.rendered_at))
     left_s = time_left_s(
         past.marks.get(row.id, ()),
         Mark(row.now, row.chars_done, settled),
         chars_left=row.chars_total - row.chars_done,
+        segments_left=row.remaining,
     )
     return None if left_s is None else left_s + last_s

@@ -11,7 +11,9 @@ from itertools import pairwise
 from shared.tiers import Tier
 
 LATELY_S = 60.0
-ENOUGH_LATELY = 30  # segments; with fewer, older ones are looked at too
+ENOUGH_LATELY = 128  # segments; with fewer, older ones are looked at too
+STRETCH = 32  # segments that a rate is read from: some full batches
+FEWEST = 8
 _PRIOR_AUDIO_S = 60.0  # how much measured audio it takes to outweigh what an engine says of itself
 
 
@@ -34,27 +36,41 @@ class Rate:
 
 
 def rate_of(samples: Sequence[Sequence[Spoken]], *, now_s: float, nodes: int) -> Rate | None:
-    """The rate while there was work to do, whatever idle time lay between; None: never seen.
+    """The rate while there was much to do, whatever idle time lay between; None: not known.
 
-    `samples` holds each tier's last segments. Time counts as idle when no segment was claimed. A
-    farm that held fewer segments at once than it has nodes was not full: its rate grows by that
-    factor, since the other nodes stood by. With no node alive there is no rate.
+    `samples` holds each tier's last segments. They are looked at a stretch at a time, and the
+    better quarter of the stretches counts from its lower end: a device that is given one sentence
+    at a time shows little of what it can do. Too few segments show nothing, and with no node alive
+    there is no rate.
     """
     spoken = _together(samples)
     lately = [one for one in spoken if one.done_at >= now_s - LATELY_S]
-    looked_at = lately if len(lately) >= ENOUGH_LATELY else spoken
-    if not looked_at or not nodes:
+    looked_at = lately if len(lately) > ENOUGH_LATELY else spoken
+    if len(looked_at) <= FEWEST or not nodes:
         return None
+    rates = sorted(
+        rate
+        for start in range(0, len(looked_at) - FEWEST, STRETCH)
+        if (rate := _stretch_rate(looked_at[start : start + STRETCH + 1], nodes))
+    )
+    return Rate(rates[len(rates) * 3 // 4], len(looked_at)) if rates else None
+
+
+def _stretch_rate(spoken: Sequence[Spoken], nodes: int) -> float | None:
+    """Audio seconds a second from the first completion to the last, without idle time.
+
+    Time is idle when no segment was claimed. With fewer segments at once than there are nodes the
+    rate grows by that factor, since the other nodes stood by.
+    """
     busy_s, claimed_at = 0.0, float("inf")
-    for before, one in reversed([*pairwise(looked_at)]):
+    for before, one in reversed([*pairwise(spoken)]):
         claimed_at = min(claimed_at, one.claimed_at)
         busy_s += max(0.0, one.done_at - max(before.done_at, claimed_at))
-    counted = looked_at[1:]  # the first one only begins the time
     if busy_s <= 0:
         return None
+    counted = spoken[1:]  # the first one only begins the time
     at_once = max(1.0, sum(one.done_at - one.claimed_at for one in counted) / busy_s)
-    made = sum(one.audio_s for one in counted) / busy_s
-    return Rate(made * max(1.0, nodes / at_once), len(counted))
+    return sum(one.audio_s for one in counted) / busy_s * max(1.0, nodes / at_once)
 
 
 def _together(samples: Sequence[Sequence[Spoken]]) -> list[Spoken]:

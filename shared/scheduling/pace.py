@@ -1,12 +1,14 @@
 """How fast a job is going, and when it will be done. Pure: marks of its progress in, seconds out.
 
-The rate is that of a sliding window over the job's own finished characters: it counts neither the
+The rate is that of a sliding window over the job's own finished text: it counts neither the
 loading of a model, which came before the first of them, nor what was true minutes ago, when the
 farm may have been the job's alone.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+from shared.jobs import AudioFormat
 
 WINDOW_S = 30.0  # long enough to even out batches, short enough to notice a neighbour
 ENOUGH_SEGMENTS = 20  # in a window; a slower job has a longer one
@@ -23,8 +25,8 @@ class Mark:
     segments: int
 
 
-def recent_rate(marks: Sequence[Mark], now: Mark) -> float | None:
-    """Characters per second of late, or None when too little is done to tell.
+def recent_rates(marks: Sequence[Mark], now: Mark) -> tuple[float, float] | None:
+    """(characters, segments) per second of late, or None when too little is done to tell.
 
     `marks` come oldest first; `now` is the state of this moment. The window reaches back to the
     newest mark that is WINDOW_S old and has ENOUGH_SEGMENTS after it, else to the oldest mark.
@@ -36,13 +38,23 @@ def recent_rate(marks: Sequence[Mark], now: Mark) -> float | None:
             break
     if base is None or now.segments - base.segments < FEWEST_SEGMENTS or now.at <= base.at:
         return None
-    return (now.chars - base.chars) / (now.at - base.at)
+    elapsed_s = now.at - base.at
+    return (now.chars - base.chars) / elapsed_s, (now.segments - base.segments) / elapsed_s
 
 
-def time_left_s(marks: Sequence[Mark], now: Mark, *, chars_left: int) -> float | None:
-    """Seconds until the last character is spoken, at the recent rate; None: not known."""
-    rate = recent_rate(marks, now)
-    return None if not rate else chars_left / rate
+def time_left_s(
+    marks: Sequence[Mark], now: Mark, *, chars_left: int, segments_left: int
+) -> float | None:
+    """Seconds until the last segment is spoken, at the recent rate; None: not known.
+
+    Half by characters and half by segments, since a device may take its time by the length of the
+    text, or the same for any batch, and a book has pages of narration and pages of dialogue.
+    """
+    rates = recent_rates(marks, now)
+    if rates is None:
+        return None
+    chars_per_s, segments_per_s = rates
+    return (chars_left / chars_per_s + segments_left / segments_per_s) / 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +68,15 @@ class Assembled:
     took_s: float
 
 
-# What assembling takes a second of audio until it has been seen: 100 x real time, as MP3 on one
-# loaded core. The prior weighs as much as ten minutes of audio.
-_PRIOR = Assembled(audio_s=600.0, took_s=6.0)
+# Until assemblies of a format have been seen: seconds of audio a second, on one busy core. The
+# prior weighs as much as ten minutes of audio.
+_X_REAL_TIME = {AudioFormat.WAV: 600.0, AudioFormat.FLAC: 500.0, AudioFormat.MP3: 200.0}
+_PRIOR_AUDIO_S = 600.0
+_OVERHEAD_S = 0.5  # of an assembly of any length: being sent, claimed, closed and delivered
 
 
-def assembly_s(audio_s: float, past: Sequence[Assembled]) -> float:
+def assembly_s(audio_s: float, format_: AudioFormat, past: Sequence[Assembled]) -> float:
     """Expected time from the last rendered segment to the finished file of `audio_s` seconds."""
-    seen = [*past, _PRIOR]
-    return audio_s * sum(one.took_s for one in seen) / sum(one.audio_s for one in seen)
+    took_s = _PRIOR_AUDIO_S / _X_REAL_TIME[format_]
+    took_s += sum(max(0.0, one.took_s - _OVERHEAD_S) for one in past)
+    return _OVERHEAD_S + audio_s * took_s / (_PRIOR_AUDIO_S + sum(one.audio_s for one in past))

@@ -161,7 +161,7 @@ def test_a_long_job_leaves_marks_and_shows_an_eta(database: Database) -> None:
         story.commit(database, story.must_claim(database, message))
     left = database.read(lambda conn: marks.recent(conn, [job_id]))[job_id]
     assert [(mark.chars, mark.segments) for mark in left] == [(9, 1), (18, 2)]
-    expected_s = 300 / (81 / 10) + 40 * 0.01
+    expected_s = 30 / (9 / 10) + 0.5 + 40 / 500
     assert progress(database, job_id).eta_s == pytest.approx(expected_s, rel=0.1)
     [listed] = database.read(lambda conn: jobs.page(conn, "default", limit=9))
     assert listed.progress.eta_s == pytest.approx(expected_s, rel=0.1)
@@ -196,4 +196,4 @@ def test_an_assembling_job_goes_by_what_assembling_took_before(database: Databas
     set_job(database, past, state=JobState.COMPLETED, rendered_at=now - 700, ended_at=now - 100)
     record = database.read(lambda conn: jobs.get(conn, "default", job_id))
     assert record.state is JobState.ASSEMBLING
-    assert record.progress.eta_s == pytest.approx(2 * (600 + 6) / (2 + 600), abs=0.5)
+    assert record.progress.eta_s == pytest.approx(0.5 + 2 * (600 + 1) / (2 + 600), abs=0.5)
