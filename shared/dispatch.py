@@ -1,4 +1,6 @@
-"""Filling the windows: the bounded set of each tier's segments that Redis holds at a time.
+"""Filling the windows: the bounded set of each pool's segments that Redis holds at a time.
+
+Who enters is decided by `shared.scheduling`; here its choice is carried out.
 
 A segment is marked as dispatched in the ledger before it is published. If the publish fails or
 the broker forgets, `recover_lost` finds out by comparing what both sides hold, and sends it again
@@ -14,9 +16,12 @@ from sqlalchemy import Connection
 from shared.broker import Broker, segment_task_id, step_task_id
 from shared.crashpoints import crash_point
 from shared.errors import BrokerError
-from shared.ledger import feeding, nodes, steps
+from shared.ledger import feeding, nodes, offers, steps
+from shared.ledger.clock import read_clock
 from shared.ledger.database import Database
 from shared.messages import SynthMessage
+from shared.scheduling.choose import choose
+from shared.scheduling.pools import POOLS, Pool, pool_of
 from shared.settings import Settings
 from shared.tiers import Tier
 
@@ -32,25 +37,51 @@ class Dispatcher:
     settings: Settings
 
     def fill(self, tier: Tier) -> int:
-        """Top this tier's window up. Returns how many segments were sent.
+        """Top up the window of this tier's pool. Returns how many segments were sent.
 
         When Redis is away the segments stay marked and `recover_lost` sends them later.
         """
-
-        def mark(conn: Connection) -> list[SynthMessage]:
-            self.database.lock_tier(conn, tier)
-            room = self._window(conn) - feeding.in_flight(conn, tier)
-            return feeding.feed(conn, tier, room)
-
-        messages = self.database.transact(mark)
+        pool = pool_of(tier)
+        messages = self.database.transact(lambda conn: self._mark(conn, pool))
         crash_point("dispatch.marked")
         if messages:
             self._send_quietly(lambda: self.broker.send_segments(messages))
         return len(messages)
 
+    def _mark(self, conn: Connection, pool: Pool) -> list[SynthMessage]:
+        """Let the policy choose who enters the window, and mark them, under the tiers' locks."""
+        for tier in pool.tiers:
+            self.database.lock_tier(conn, tier)
+        room = self._window(conn) - self._in_flight(conn, pool)
+        messages: list[SynthMessage] = []
+        while room > 0:
+            now = read_clock(conn)
+            state, sent_s = offers.load_state(conn, pool.name)
+            elsewhere_s = sum(offers.load_state(conn, p.name)[1] for p in POOLS if p is not pool)
+            choice = choose(
+                pool,
+                [offers.offer(conn, tier, room, now) for tier in pool.tiers],
+                state,
+                room=room,
+                now_s=now,
+                elsewhere_s=elsewhere_s,
+            )
+            if not choice.picks:
+                break
+            sent_s += sum(pick.audio_s for pick in choice.picks)
+            offers.record(conn, pool.name, choice, sent_s=sent_s)
+            messages += feeding.mark(conn, choice.picks)
+            room -= len(choice.picks)
+            if not choice.short:
+                break
+        return messages
+
     def is_low(self, conn: Connection, tier: Tier) -> bool:
-        """True when less than half of the tier's window is in flight: asked with every commit."""
-        return feeding.in_flight(conn, tier) * 2 < self._window(conn)
+        """True when less than half of the window is in flight: asked with every commit."""
+        return self._in_flight(conn, pool_of(tier)) * 2 < self._window(conn)
+
+    def _in_flight(self, conn: Connection, pool: Pool) -> int:
+        return sum(feeding.in_flight(conn, tier) for tier in pool.tiers)
 
     def send_steps(self, step_ids: Sequence[str] | None = None) -> int:
         """Send waiting steps: those given, or all that are due. Returns how many."""

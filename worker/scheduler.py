@@ -12,11 +12,11 @@ import time
 from shared.errors import TransientError
 from shared.farm import Farm, farm_of
 from shared.jobs import JobState
-from shared.ledger import jobs, marks, nodes, segments, steps
+from shared.ledger import jobs, marks, nodes, offers, segments, steps
 from shared.lifeline import die_with_parent
 from shared.logs import configure_logging
+from shared.scheduling.pools import POOLS
 from shared.settings import Settings
-from shared.tiers import Tier
 
 log = logging.getLogger(__name__)
 
@@ -37,8 +37,8 @@ def tick(farm: Farm) -> None:
     if lost:
         log.warning("took back %d dispatches that the broker had lost", lost)
     farm.dispatcher.send_steps()
-    for tier in Tier:
-        farm.dispatcher.fill(tier)
+    for pool in POOLS:
+        farm.dispatcher.fill(pool.tiers[0])
 
 
 def sweep(farm: Farm) -> None:
@@ -55,6 +55,7 @@ def sweep(farm: Farm) -> None:
             )
         )
     farm.database.transact(nodes.forget_silent)
+    farm.database.transact(offers.find_forgotten)
     farm.database.transact(marks.forget_old)
 
 

@@ -17,47 +17,39 @@ from sqlalchemy import (
     update,
 )
 
-from shared.jobs import JobState
 from shared.ledger import tables as t
 from shared.ledger.clock import read_clock
+from shared.ledger.offers import refresh_heads
 from shared.messages import SynthMessage
+from shared.scheduling.offer import Pick
 from shared.segments import SegmentState
 
 
-def feed(conn: Connection, tier: str, limit: int) -> list[SynthMessage]:
-    """Mark up to `limit` waiting segments of a tier as dispatched and return their messages.
+def mark(conn: Connection, picks: Sequence[Pick]) -> list[SynthMessage]:
+    """Mark waiting segments as dispatched and return their messages, in the order given.
 
-    Earliest due first. The caller holds the tier's lock, so that two feeders never overfill.
+    The caller holds the locks of their tiers, so that two feeders never mark one twice.
     """
-    if limit <= 0:
+    if not picks:
         return []
-    now, c = read_clock(conn), t.segment.c
-    chosen = conn.execute(
-        select(c.job_id, c.index.label("number"))
-        .join(t.job, t.job.c.id == c.job_id)
-        .where(
-            t.IS_PENDING,
-            c.tier == tier,
-            c.not_before <= now,
-            t.job.c.state == JobState.RENDERING,
-            t.job.c.paused.is_(False),
-        )
-        .order_by(c.due_at, c.job_id, c.index)
-        .limit(limit)
-    ).all()
-    if not chosen:
-        return []
+    c = t.segment.c
     rows = conn.execute(
         update(t.segment)
         .where(
-            tuple_(c.job_id, c.index).in_([(row.job_id, row.number) for row in chosen]),
+            tuple_(c.job_id, c.index).in_([(pick.job_id, pick.index) for pick in picks]),
             c.state == SegmentState.PENDING,
         )
-        .values(state=SegmentState.DISPATCHED, dispatch_no=c.dispatch_no + 1, dispatched_at=now)
+        .values(
+            state=SegmentState.DISPATCHED,
+            dispatch_no=c.dispatch_no + 1,
+            dispatched_at=read_clock(conn),
+        )
         .returning(*_message_columns())
     ).all()
-    # UPDATE ... RETURNING gives no order
-    return sorted(map(_message, rows), key=lambda m: (m.due_at, m.job_id, m.index))
+    refresh_heads(conn, [pick.job_id for pick in picks])
+    messages = {(m.job_id, m.index): m for m in map(_message, rows)}
+    order = [(pick.job_id, pick.index) for pick in picks]
+    return [messages[key] for key in order if key in messages]
 
 
 def dispatched_before(conn: Connection, tier: str, age_s: float) -> list[SynthMessage]:
@@ -98,6 +90,7 @@ def take_back_lost(conn: Connection, lost: Sequence[SynthMessage]) -> int:
             )
             .values(state=SegmentState.PENDING)
         ).rowcount
+    refresh_heads(conn, [message.job_id for message in lost])
     return taken
 
 

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Table, delete, func, select
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, delete, func, select
 
 from shared.ledger import tables as t
 from shared.ledger.clock import db_now, read_clock
+from shared.ledger.upsert import upsert
 from shared.voices import EngineInfo
 
 NODE_SILENCE_S = 15.0  # a node that has not been heard of for this long is not counted
@@ -23,7 +23,7 @@ class EngineRecord:
 
 def publish(conn: Connection, node_id: str, info: EngineInfo) -> None:
     """Record a node's heartbeat and its engine's description."""
-    _upsert(
+    upsert(
         conn,
         t.engine,
         ("name",),
@@ -34,7 +34,7 @@ def publish(conn: Connection, node_id: str, info: EngineInfo) -> None:
 
 def heartbeat(conn: Connection, node_id: str, info: EngineInfo) -> None:
     """Say that a node is alive with its engine ready."""
-    _upsert(
+    upsert(
         conn,
         t.node,
         ("id", "engine"),
@@ -88,12 +88,3 @@ def forget_silent(conn: Connection, after_s: float = 3_600.0) -> int:
     """Delete nodes that have been silent for long. Returns how many."""
     gone = conn.execute(delete(t.node).where(t.node.c.heartbeat_at < read_clock(conn) - after_s))
     return gone.rowcount
-
-
-def _upsert(
-    conn: Connection, table: Table, keys: tuple[str, ...], values: dict[str, object]
-) -> None:
-    insert = sqlite.insert if conn.dialect.name == "sqlite" else postgresql.insert
-    statement = insert(table).values(**values)
-    changed = {name: statement.excluded[name] for name in values if name not in keys}
-    conn.execute(statement.on_conflict_do_update(index_elements=list(keys), set_=changed))

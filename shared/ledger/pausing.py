@@ -13,6 +13,7 @@ from shared.ledger import jobs
 from shared.ledger import tables as t
 from shared.ledger.clock import read_clock
 from shared.ledger.jobs import JobRecord
+from shared.ledger.offers import refresh_heads
 from shared.segments import SegmentState
 
 PAUSABLE = frozenset({JobState.ACCEPTED, JobState.PLANNING, JobState.RENDERING})
@@ -35,6 +36,7 @@ def pause(conn: Connection, tenant: str, job_id: str) -> JobRecord:
     )
     if paused.rowcount:
         _take_back(conn, job_id)
+        refresh_heads(conn, [job_id])
     record = jobs.get(conn, tenant, job_id)
     if not record.paused:
         raise ConflictError(
@@ -62,6 +64,7 @@ def resume(conn: Connection, tenant: str, job_id: str) -> JobRecord:
                 .where(t.segment.c.job_id == job_id, t.segment.c.state == SegmentState.PENDING)
                 .values(due_at=t.segment.c.due_at + stood_s)
             )
+            refresh_heads(conn, [job_id])
     return jobs.get(conn, tenant, job_id)
 
 

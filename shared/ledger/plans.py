@@ -13,6 +13,7 @@ from shared.jobs import JobState
 from shared.ledger import segments, steps
 from shared.ledger import tables as t
 from shared.ledger.clock import db_now, read_clock
+from shared.ledger.offers import refresh_heads
 from shared.ledger.steps import StepClaim
 from shared.segments import SegmentKind, SegmentState
 from shared.tiers import Tier
@@ -150,6 +151,7 @@ def write_chunk(
             for piece in chunk
         ],
     )
+    refresh_heads(conn, [claimed.job_id])
     return True
 
 

@@ -25,6 +25,7 @@ from shared.jobs import Fallback, JobState
 from shared.ledger import marks, steps
 from shared.ledger import tables as t
 from shared.ledger.clock import db_now, read_clock
+from shared.ledger.offers import refresh_heads
 from shared.segments import SegmentState
 from shared.steps import StepKind
 
@@ -253,7 +254,10 @@ def fall_back(
     """
     where = {"the_job": job_id, "the_index": index, "the_token": token}
     found = {"the_key": content_key, "the_error": error[:500]}
-    return conn.execute(_FALL_BACK, where | found).rowcount == 1
+    if conn.execute(_FALL_BACK, where | found).rowcount != 1:
+        return False
+    refresh_heads(conn, [job_id])
+    return True
 
 
 _RELEASE = (
@@ -293,7 +297,10 @@ def release(
         "the_delay_s": delay_s,
         "the_error": error[:500],
     }
-    return conn.execute(_RELEASE, where | reasons).rowcount == 1
+    if conn.execute(_RELEASE, where | reasons).rowcount != 1:
+        return False
+    refresh_heads(conn, [job_id])
+    return True
 
 
 def take_back_expired(conn: Connection) -> int:
@@ -306,8 +313,11 @@ def take_back_expired(conn: Connection) -> int:
             t.segment.c.lease_until < read_clock(conn),
         )
         .values(state=SegmentState.PENDING, lease_until=None, error="lease expired")
+        .returning(t.segment.c.job_id)
     )
-    return taken.rowcount
+    job_ids = taken.scalars().all()
+    refresh_heads(conn, job_ids)
+    return len(job_ids)
 
 
 def counts_by_tier_and_state(conn: Connection) -> dict[tuple[str, str], int]:

@@ -70,7 +70,21 @@ job = Table(
     Column("ended_at", Float(53)),
     Column("error_code", String(64)),
     Column("error_message", Text),
+    Column("head_due_at", Float(53), comment="due time of the first waiting segment, if any waits"),
+    Column("turn_s", Float(53), nullable=False, server_default="0"),
 )
+IS_WAITING_TO_RENDER = text("job.state = 'rendering' AND job.head_due_at IS NOT NULL")
+for _name, _columns in (
+    ("ix_job_head", (job.c.tier, job.c.head_due_at, job.c.id)),
+    ("ix_job_end", (job.c.tier, job.c.due_at, job.c.id)),
+    ("ix_job_turn", (job.c.tier, job.c.tenant, job.c.turn_s)),
+):
+    Index(
+        _name,
+        *_columns,
+        sqlite_where=text("state = 'rendering' AND head_due_at IS NOT NULL"),
+        postgresql_where=text("state = 'rendering' AND head_due_at IS NOT NULL"),
+    )
 # Conditions in the very words of the partial indexes: with a bound parameter in their place a
 # database could not prove that the index holds all rows it is asked for.
 IS_WAITING_JOB = text("job.state IN ('accepted', 'planning', 'rendering')")
@@ -211,7 +225,14 @@ segment = Table(
 IS_PENDING = text("segment.state = 'pending'")
 IS_IN_FLIGHT = text("segment.state IN ('dispatched', 'leased')")
 IS_SPOKEN = text("segment.state = 'done' AND segment.samples > 0")
-# The feeder's order: it must match dispatch's ORDER BY, and hold waiting rows only.
+Index(
+    "ix_segment_heads",
+    segment.c.job_id,
+    segment.c.due_at,
+    segment.c.index,
+    sqlite_where=text("state = 'pending'"),
+    postgresql_where=text("state = 'pending'"),
+)
 Index(
     "ix_segment_pending",
     segment.c.tier,
@@ -326,4 +347,20 @@ api_key = Table(
     Column("quota_jobs", Integer, comment="jobs alive; null: no limit"),
     Column("created_at", Float(53), nullable=False),
     Column("revoked_at", Float(53)),
+)
+
+tenant_share = Table(
+    "tenant_share",
+    metadata,
+    Column("tier", String(16), primary_key=True),
+    Column("tenant", String(64), primary_key=True),
+    Column("turn_s", Float(53), nullable=False),
+    Column("clock_s", Float(53), nullable=False),
+)
+
+pool = Table(
+    "pool",
+    metadata,
+    Column("name", String(16), primary_key=True),
+    Column("state", JSON, nullable=False),
 )

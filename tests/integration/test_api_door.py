@@ -121,6 +121,7 @@ def test_the_same_idempotency_key_of_two_tenants_makes_two_jobs(api: RunningApi)
 @pytest.mark.parametrize(
     "header",
     ["Bearer x", "Basic dXNlcjpwdw==", "Bearer", "", f"Bearer {new_key().text}", "Bearer \xe9"],
+    ids=["short", "basic", "empty", "none", "unknown", "not-ascii"],
 )
 def test_a_wrong_key_is_told_apart_from_none_and_never_repeated(
     api: RunningApi, header: str

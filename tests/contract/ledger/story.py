@@ -4,12 +4,14 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
-from shared.ledger import feeding, jobs, plans, segment_records, segments, steps
+from shared.ledger import feeding, jobs, offers, plans, segment_records, segments, steps
+from shared.ledger.clock import read_clock
 from shared.ledger.database import Database
 from shared.ledger.plans import PlannedPart, PlannedSegment
 from shared.ledger.segments import Audio, Claim
 from shared.ledger.steps import StepClaim
 from shared.messages import SynthMessage
+from shared.scheduling.offer import Pick
 from shared.segments import SegmentKind
 from shared.settings import DEFAULT_TIERS
 from shared.steps import StepKind
@@ -84,7 +86,13 @@ def planned_job(database: Database, *, parts: int = 1, per_part: int = 3) -> str
 def feed(database: Database, limit: int = 100) -> list[SynthMessage]:
     def mark(conn: Connection) -> list[SynthMessage]:
         database.lock_tier(conn, Tier.STANDARD)
-        return feeding.feed(conn, Tier.STANDARD, limit)
+        offered = offers.offer(conn, Tier.STANDARD, limit, read_clock(conn))
+        picks = [
+            Pick(Tier.STANDARD, job.id, segment.index, segment.audio_s)
+            for job in offered.jobs
+            for segment in job.segments
+        ]
+        return feeding.mark(conn, picks[:limit])
 
     return database.transact(mark)
 
