@@ -11,7 +11,7 @@ from sqlalchemy import Connection, TextClause, and_, case, func, select
 
 from shared.jobs import JobState
 from shared.ledger import tables as t
-from shared.ledger.clock import read_clock
+from shared.ledger.clock import db_now, read_clock
 from shared.scheduling.forecast import Spoken
 from shared.tiers import Tier
 
@@ -66,7 +66,7 @@ def read(conn: Connection) -> tuple[float, Mapping[Tier, TierLoad]]:
             backlog=backlogs[tier],
             last_hour=_kept(conn, tier, now - HOUR_S, now),
             last_day=_kept(conn, tier, now - DAY_S, now),
-            spoken=_spoken(conn, tier, now - SPOKEN_AGE_S),
+            spoken=spoken(conn, tier),
         )
         for tier in Tier
     }
@@ -154,13 +154,14 @@ def _kept(conn: Connection, tier: Tier, since: float, now: float) -> Kept:
     return Kept(jobs=ended[0] + overdue, met=int(ended[1]))
 
 
-def _spoken(conn: Connection, tier: Tier, since: float) -> tuple[Spoken, ...]:
+def spoken(conn: Connection, tier: Tier, *, limit: int = SPOKEN_READ) -> tuple[Spoken, ...]:
+    """The last finished segments of a tier, of a day at most, newest first."""
     c = t.segment.c
     rows = conn.execute(
         select(c.claimed_at, c.done_at, c.chars, c.samples, c.rate_hz)
-        .where(t.IS_SPOKEN, c.tier == tier, c.done_at >= since)
+        .where(t.IS_SPOKEN, c.tier == tier, c.done_at >= db_now() - SPOKEN_AGE_S)
         .order_by(c.done_at.desc())
-        .limit(SPOKEN_READ)
+        .limit(limit)
     )
     return tuple(
         Spoken(row.claimed_at, row.done_at, row.chars, row.samples / row.rate_hz)

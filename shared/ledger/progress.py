@@ -7,12 +7,15 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, case, func, literal_column, select, text
 
 from shared.jobs import AudioFormat, JobState
-from shared.ledger import marks
+from shared.ledger import backlog, marks
 from shared.ledger import tables as t
+from shared.scheduling.cost import TYPICAL, Cost, cost_of
 from shared.scheduling.pace import Assembled, Mark, assembly_s, time_left_s
+from shared.tiers import Tier
 
 POSITION_CAP = 1_000  # further back nobody counts
 _ASSEMBLIES_READ = 20
+_SPOKEN_READ = 250
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +40,13 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What estimates are made from: marks by job id, and past assemblies by (tier, format)."""
+    """What estimates are made from.
+
+    Marks by job id, what segments cost by tier, and past assemblies by (tier, format).
+    """
 
     marks: Mapping[str, Sequence[Mark]]
+    costs: Mapping[str, Cost]
     assembled: Mapping[tuple[str, str], Sequence[Assembled]]
 
 
@@ -91,6 +98,7 @@ def _position() -> ColumnElement[int | None]:
 def past_of(conn: Connection, rows: Sequence[Row[Any]]) -> Past:
     """Read what the estimates of these jobs need, in a few short queries however many they are."""
     rendering = [row.id for row in rows if row.state == JobState.RENDERING]
+    tiers = {row.tier for row in rows if row.state == JobState.RENDERING and row.chars_done}
     kinds = {
         (row.tier, row.spec["format"])
         for row in rows
@@ -98,6 +106,7 @@ def past_of(conn: Connection, rows: Sequence[Row[Any]]) -> Past:
     }
     return Past(
         marks.recent(conn, rendering),
+        {tier: cost_of(backlog.spoken(conn, Tier(tier), limit=_SPOKEN_READ)) for tier in tiers},
         {(tier, format_): _assembled(conn, tier, format_) for tier, format_ in kinds},
     )
 
@@ -157,6 +166,7 @@ def _eta_s(row: Row[Any], state: JobState, settled: int, past: Past) -> float | 
     left_s = time_left_s(
         past.marks.get(row.id, ()),
         Mark(row.now, row.chars_done, settled),
+        past.costs.get(row.tier, TYPICAL),
         chars_left=row.chars_total - row.chars_done,
         segments_left=row.remaining,
     )

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shared.jobs import AudioFormat
+from shared.scheduling.cost import Cost
 
 WINDOW_S = 30.0  # long enough to even out batches, short enough to notice a neighbour
 ENOUGH_SEGMENTS = 20  # in a window; a slower job has a longer one
@@ -25,8 +26,8 @@ class Mark:
     segments: int
 
 
-def recent_rates(marks: Sequence[Mark], now: Mark) -> tuple[float, float] | None:
-    """(characters, segments) per second of late, or None when too little is done to tell.
+def recent_rate(marks: Sequence[Mark], now: Mark, cost: Cost) -> float | None:
+    """Work per second of late, in the units of `cost`; None when too little is done to tell.
 
     `marks` come oldest first; `now` is the state of this moment. The window reaches back to the
     newest mark that is WINDOW_S old and has ENOUGH_SEGMENTS after it, else to the oldest mark.
@@ -38,23 +39,16 @@ def recent_rates(marks: Sequence[Mark], now: Mark) -> tuple[float, float] | None
             break
     if base is None or now.segments - base.segments < FEWEST_SEGMENTS or now.at <= base.at:
         return None
-    elapsed_s = now.at - base.at
-    return (now.chars - base.chars) / elapsed_s, (now.segments - base.segments) / elapsed_s
+    done = cost.of(segments=now.segments - base.segments, chars=now.chars - base.chars)
+    return done / (now.at - base.at)
 
 
 def time_left_s(
-    marks: Sequence[Mark], now: Mark, *, chars_left: int, segments_left: int
+    marks: Sequence[Mark], now: Mark, cost: Cost, *, chars_left: int, segments_left: int
 ) -> float | None:
-    """Seconds until the last segment is spoken, at the recent rate; None: not known.
-
-    Half by characters and half by segments, since a device may take its time by the length of the
-    text, or the same for any batch, and a book has pages of narration and pages of dialogue.
-    """
-    rates = recent_rates(marks, now)
-    if rates is None:
-        return None
-    chars_per_s, segments_per_s = rates
-    return (chars_left / chars_per_s + segments_left / segments_per_s) / 2
+    """Seconds until the last segment is spoken, at the recent rate; None: not known."""
+    rate = recent_rate(marks, now, cost)
+    return None if not rate else cost.of(segments=segments_left, chars=chars_left) / rate
 
 
 @dataclass(frozen=True, slots=True)
