@@ -14,13 +14,14 @@ import pytest
 from sqlalchemy import event, select
 
 from cli.servers.valkey import ValkeyServer
-from shared.ledger import feeding, jobs, plans, segments, steps
+from shared.ledger import jobs, plans, segments, steps
 from shared.ledger import tables as t
 from shared.ledger.plans import PlannedPart, PlannedSegment
 from shared.ledger.segments import Audio
 from shared.segments import SegmentKind
 from shared.steps import StepKind
 from shared.tiers import Tier
+from tests.contract.ledger import story
 from tests.integration.running_api import RunningApi, running_api, without_servers
 from tests.unit.api.engines import engine_info
 
@@ -74,8 +75,9 @@ class Story:
     def speak(self) -> None:
         """Render the next sentence: one second of audio."""
 
+        [message] = story.feed(self._database, limit=1)
+
         def claim_and_commit(conn: Any) -> None:
-            [message] = feeding.feed(conn, Tier.STANDARD, 1)
             claimed = segments.claim(conn, self.id, message.index, message.dispatch_no, lease_s=60)
             assert claimed is not None
             audio = Audio("key", "0" * 64, 24_000, 24_000)

@@ -63,7 +63,10 @@ def test_chunks_arrive_while_the_row_runs() -> None:
         line = Line(host.path, silence_s=30)
         ticks = list[int]()
         audio = line.synthesize(
-            utterance("x" * 200, voice="tone"), on_progress=lambda: ticks.append(1), alone=False
+            utterance("x" * 200, voice="tone"),
+            on_progress=lambda: ticks.append(1),
+            on_idle=lambda: None,
+            alone=False,
         )
         line.close()
         assert len(ticks) >= steps_of("x" * 200, 1) // 8

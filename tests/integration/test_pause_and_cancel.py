@@ -1,7 +1,7 @@
 """Pausing and cancelling on a whole farm: the devices are free for others within a batch.
 
-The engine takes half a second a sentence and a node claims 16 at a time: without their being taken
-back and dropped, a job's claims would hold the device for eight seconds.
+The engine takes half a second a sentence and a node claims 32 at a time: without their being taken
+back and dropped, a job's claims would hold the device for sixteen seconds.
 """
 
 import subprocess
@@ -18,6 +18,7 @@ from cli.job_request import JobRequest
 from cli.replies import Job
 from shared.jobs import JobState
 
+CLAIMS = 32  # four times the slots of the one node
 SENTENCE_S = 0.5
 LONG = "\n\n".join(f"This is sentence number {n} of the story." for n in range(60))
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240), pytest.mark.xdist_group("farm")]
@@ -78,12 +79,12 @@ def test_a_paused_job_stands_still_lets_others_by_and_goes_on_where_it_was(
     waiting = httpx.get(f"{farm.url}/v1/tiers").json()["tiers"][1]["backlog"]
     assert waiting["segments_waiting"] == 0
     news = submit(client, "One sentence of news.")
-    # The 16 claims of the book finish first; nothing else of it is begun.
-    assert wait_for_end(client, news) < 16 * SENTENCE_S + 5
-    time.sleep(16 * SENTENCE_S)
+    # The claims of the book finish first; nothing else of it is begun.
+    assert wait_for_end(client, news) < CLAIMS * SENTENCE_S + 5
+    time.sleep(CLAIMS * SENTENCE_S)
     stood = client.job(book.id)
     assert stood.paused
-    assert stood.progress.segments_done <= done + 16
+    assert stood.progress.segments_done <= done + CLAIMS
     time.sleep(2 * SENTENCE_S)
     assert client.job(book.id).progress == stood.progress
     assert "(paused)" in voxfarm(farm, "show", book.id)
@@ -98,4 +99,6 @@ def test_a_cancelled_job_is_dropped_by_the_device_within_a_batch(client: FarmCli
     time.sleep(1)
     assert client.cancel(book.id).state is JobState.CANCELLED
     news = submit(client, "Another sentence of news.")
-    assert wait_for_end(client, news) < 4.0  # planning, one sentence, its file; not 16 sentences
+    assert (
+        wait_for_end(client, news) < 4.0
+    )  # planning, one sentence, its file; not the 32 that were claimed
