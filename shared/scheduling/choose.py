@@ -88,8 +88,6 @@ class _Chooser:
 
     def next(self) -> Pick | None:
         """Serve one segment; None when nothing waits, or what comes next was not offered."""
-        if any(contest.blind for contest in self.contests):
-            return None
         late_bulk = self._late_bulk()
         if late_bulk is None:
             self.owed_s = min(self.owed_s, 0.0)  # a debt lasts only as long as somebody waits
@@ -114,18 +112,18 @@ class _Chooser:
         return contest.deadline_at
 
     def _late_bulk(self) -> Contest | None:
-        """The bulk tier, if any of it that waits is past due."""
+        """The bulk tier, if any of it that waits is past due, offered or not."""
         for contest in self.contests:
-            if contest.tier is Tier.BULK and contest.waits() and contest.head_due_at <= self.now_s:
+            if contest.tier is Tier.BULK and contest.head_due_at <= self.now_s:
                 return contest
         return None
 
     def _past_due(self, bulk: Contest) -> Contender | None:
         """Whose past-due bulk comes next: by turn, or else what has been due for longest."""
-        fairest = bulk.least_served()
-        if fairest is not None and fairest.head.due_at <= self.now_s:
-            return fairest
-        return bulk.longest_due()
+        for contender in (bulk.least_served(), bulk.longest_due()):
+            if contender is not None and contender.head.due_at <= self.now_s:
+                return contender
+        return None
 
     def _serve(
         self, contest: Contest, contender: Contender | None, late_bulk: Contest | None

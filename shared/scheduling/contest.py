@@ -5,7 +5,7 @@ Knows one tier's offer; the choice between tiers, and between urgency and turn, 
 
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from math import inf
+from math import inf, nextafter
 
 from shared.scheduling.fair import FairQueue
 from shared.scheduling.offer import (
@@ -18,14 +18,14 @@ from shared.scheduling.offer import (
 )
 
 
-def deadline(job: WaitingJob, head: WaitingSegment, now_s: float) -> float:
+def deadline(job: WaitingJob, head_due_at: float, now_s: float) -> float:
     """The next target that a job can still meet: its head's, or its own; `inf` when it is late.
 
     A job that has fallen behind its pace may still be complete in time, so it keeps that deadline,
     and does not take the place of others that are still on pace.
     """
-    if head.due_at > now_s:
-        return head.due_at
+    if head_due_at > now_s:
+        return head_due_at
     return job.due_at if job.due_at > now_s else inf
 
 
@@ -35,7 +35,6 @@ class _Tenant:
     turn_s: float
     jobs: FairQueue
     by_turn: bool  # its jobs are in the offer by turn too, not only by urgency
-    all_jobs: bool  # none of its jobs was left out
     waiting: int = 0
     served: bool = False
 
@@ -68,7 +67,6 @@ class Contest:
         self, offer: TierOffer, state: TierState, *, now_s: float, forgiven_beyond_s: float
     ) -> None:
         self.tier = offer.tier
-        self._rest = offer.rest
         self._now_s = now_s
         self._forgiven_beyond_s = forgiven_beyond_s
         self._fair = FairQueue(state.clock_s, rest_turn_s=offer.rest.tenant_turn_s)
@@ -78,7 +76,9 @@ class Contest:
         self._by_deadline: list[tuple[float, str, int]] = []
         self._by_head: list[tuple[float, str, int]] = []
         self._late = 0
-        self.blind = False  # something ran out that goes on outside the offer: nobody sees further
+        # Below these marks nothing waits that is not in here.
+        self._deadline_mark = offer.rest.deadline_at
+        self._head_mark = offer.rest.head_due_at
         for job in offer.jobs:
             if job.id in self._contenders:
                 raise ValueError(f"job {job.id} is offered twice")
@@ -97,7 +97,7 @@ class Contest:
     @property
     def left_out(self) -> bool:
         """Whether anything waits in this tier that the offer did not hold."""
-        marks = (self._rest.deadline_at, self._rest.head_due_at, self._rest.tenant_turn_s)
+        marks = (self._deadline_mark, self._head_mark, self._fair.rest_turn_s)
         return min(marks) < inf or any(c.job.more for c in self._contenders.values())
 
     @property
@@ -110,13 +110,13 @@ class Contest:
         """When the segment that has been due for longest was due; `inf` when nothing waits."""
         oldest = self._top(self._by_head)
         offered_at = inf if oldest is None else oldest.head.due_at
-        return min(offered_at, self._rest.head_due_at)
+        return min(offered_at, self._head_mark)
 
     @property
     def deadline_at(self) -> float:
         """The earliest deadline that can still be met; `inf` when there is none."""
         urgent = self._top(self._by_deadline)
-        return min(inf if urgent is None else urgent.deadline, self._rest.deadline_at)
+        return min(inf if urgent is None else urgent.deadline, self._deadline_mark)
 
     def waits(self) -> bool:
         """Whether any segment of the offer is left."""
@@ -125,16 +125,13 @@ class Contest:
     def most_urgent(self) -> Contender | None:
         """Who has the earliest deadline; None when all are late, or it may be one left out."""
         urgent = self._top(self._by_deadline)
-        if urgent is None or urgent.deadline > self._rest.deadline_at or urgent.deadline == inf:
+        if urgent is None or urgent.deadline > self._deadline_mark or urgent.deadline == inf:
             return None
         return urgent
 
     def longest_due(self) -> Contender | None:
-        """Whose head has been due for longest; None when it may be one left out."""
-        oldest = self._top(self._by_head)
-        if oldest is None or oldest.head.due_at > self._rest.head_due_at:
-            return None
-        return oldest
+        """Whose head has been due for longest, of those offered; None when none is left."""
+        return self._top(self._by_head)
 
     def least_served(self) -> Contender | None:
         """The job whose turn it is, of the tenant whose turn it is; None if it may be left out."""
@@ -157,12 +154,11 @@ class Contest:
         if contender.spent:
             tenant.jobs.remove(contender.job.id)
             tenant.waiting -= 1
-            self.blind |= contender.job.more
-            self.blind |= tenant.waiting == 0 and tenant.by_turn and not tenant.all_jobs
+            if contender.job.more:
+                self._leave_out(contender, segment)
         else:
             self._enter(contender)
-        if not self.blind:  # else its clock would pass what was not offered
-            self._queue(tenant)
+        self._queue(tenant)
         return segment
 
     def shares(self) -> dict[str, TenantShare]:
@@ -181,15 +177,23 @@ class Contest:
         share = offer.tenants.get(name, NEW_TENANT)
         rest_turn_s = offer.rest.job_turn_s.get(name, inf)
         jobs = FairQueue(share.clock_s, rest_turn_s=rest_turn_s)
-        tenant = _Tenant(
-            name, share.turn_s, jobs, by_turn=rest_turn_s > -inf, all_jobs=rest_turn_s == inf
-        )
+        tenant = _Tenant(name, share.turn_s, jobs, by_turn=rest_turn_s > -inf)
         self._tenants[name] = tenant
         return tenant
 
+    def _leave_out(self, contender: Contender, last: WaitingSegment) -> None:
+        """A job's offered segments have run out: the others are due no earlier than the last.
+
+        Who has the same deadline does not pass them either: they may be of an older job.
+        """
+        self._head_mark = min(self._head_mark, last.due_at)
+        deadline_at = nextafter(max(last.due_at, self._now_s), -inf)
+        self._deadline_mark = min(self._deadline_mark, deadline_at)
+        contender.tenant.jobs.leave_out(contender.turn_s)
+
     def _enter(self, contender: Contender) -> None:
         job, head = contender.job, contender.head
-        contender.deadline = deadline(job, head, self._now_s)
+        contender.deadline = deadline(job, head.due_at, self._now_s)
         self._late += contender.deadline == inf
         heappush(self._by_deadline, (contender.deadline, job.id, contender.taken))
         heappush(self._by_head, (head.due_at, job.id, contender.taken))
@@ -199,6 +203,8 @@ class Contest:
         """Give a tenant its place among the others, with the deadline of the job it would send."""
         if not tenant.waiting:
             self._fair.remove(tenant.name)
+            if tenant.by_turn and tenant.jobs.rest_turn_s < inf:
+                self._fair.leave_out(tenant.turn_s)
         elif tenant.by_turn:
             job_id = tenant.jobs.first()
             # Whose next job was left out goes before the others, so that this is found out.

@@ -20,7 +20,7 @@ class FairQueue:
     def __init__(self, clock_s: float, *, rest_turn_s: float = inf) -> None:
         """No owner that was left out has a lower turn than `rest_turn_s`."""
         self.clock_s = clock_s
-        self._rest_turn_s = rest_turn_s
+        self.rest_turn_s = rest_turn_s
         self._waiting: dict[str, tuple[float, Place]] = {}  # key -> (turn_s, place)
         # Both heaps may hold entries that are out of date: they are dropped when they surface.
         self._reached: list[tuple[Place, str]] = []
@@ -33,6 +33,10 @@ class FairQueue:
             heappush(self._reached, (place, key))
         else:
             heappush(self._ahead, (turn_s, key))
+
+    def leave_out(self, turn_s: float) -> None:
+        """Somebody of at least this turn waits who cannot be put in."""
+        self.rest_turn_s = min(self.rest_turn_s, turn_s)
 
     def remove(self, key: str) -> None:
         """Forget an owner that has nothing waiting any more."""
@@ -60,7 +64,7 @@ class FairQueue:
         ahead = self._ahead
         while ahead and self._is_old(ahead[0]):
             heappop(ahead)
-        if not ahead or ahead[0][0] > max(self.clock_s, self._rest_turn_s):
+        if not ahead or ahead[0][0] > max(self.clock_s, self.rest_turn_s):
             return False
         self.clock_s = max(self.clock_s, ahead[0][0])
         while ahead and ahead[0][0] <= self.clock_s:

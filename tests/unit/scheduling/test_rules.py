@@ -111,7 +111,7 @@ def test_tenants_with_late_bulk_share_what_it_gets() -> None:
 
 
 def test_where_the_next_turn_is_not_late_the_longest_due_goes_first() -> None:
-    room = WaitingRoom(bounds=Bounds(urgent=1, jobs=1))
+    room = WaitingRoom()
     room.add("0-far", "Z", Tier.BULK, segments=100, due_at=NOW + 90_000)
     room.add("1-articles", "B", Tier.STANDARD, segments=100, due_at=NOW + 60)
     for n in range(2, 6):

@@ -155,7 +155,7 @@ class WaitingRoom:
             tenant=job.tenant,
             due_at=job.due_at,
             segments=heads,
-            rest_due_at=job.segments[len(heads)].due_at if len(heads) < len(job.segments) else inf,
+            more=len(job.segments) > len(heads),
             weight=job.weight,
             turn_s=job.turn_s,
         )
