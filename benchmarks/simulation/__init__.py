@@ -1,0 +1,1 @@
+"""A farm in simulated time: the real policies, simulated devices, arrivals and queues."""
