@@ -45,8 +45,16 @@ class Layout:
     window_slots: float = 3.0
     rush_window_slots: float = 3.0
     low_water: float = 0.5
-    threads: int = 2 * SLOTS  # of each lane's consumer on each node
+    threads_slots: int = 2  # of each lane's consumer on each node; two for a rush lane
     least_window: int = 8
+    step_s: float = 0.0  # what hosts expect of a full batch; 0: due times are an order to them only
+
+    def threads(self, lanes: int) -> list[int]:
+        """The threads of each lane's consumer on a node."""
+        slots = [self.threads_slots] * lanes
+        if lanes > 1:
+            slots[0] = 2
+        return [s * SLOTS for s in slots]
 
     def windows(self, lanes: int) -> list[int]:
         """The window of each lane, in sentences; of several lanes the first is rush's."""
@@ -78,7 +86,7 @@ class Farm:
         self._policy = policy
         self._windows = layout.windows(lanes)
         self._in_flight = [0] * lanes
-        self._nodes = [_Node([layout.threads] * lanes) for _ in range(layout.gpus)]
+        self._nodes = [_Node(layout.threads(lanes)) for _ in range(layout.gpus)]
         # Redis serves consumers in the order in which they began to wait.
         self._idle = [deque(range(layout.gpus)) for _ in range(lanes)]
         self._queues: list[dict[str, deque[Sent]]] = [
@@ -142,7 +150,12 @@ class Farm:
         if node.busy or not node.waiting:
             return
         decision = self._policy.decide(
-            node.waiting.values(), (), may_arrive=sum(node.free), now_s=self.now_s
+            node.waiting.values(),
+            (),
+            may_arrive=sum(node.free),
+            now_s=self.now_s,
+            due_clock_s=self.now_s,
+            step_s=self._layout.step_s,
         )
         if decision.admit:
             node.busy = True

@@ -26,5 +26,9 @@ def _postgresql(_element: db_now, _compiler: Any, **_kw: Any) -> str:  # noqa: A
 
 
 def read_clock(conn: Connection) -> float:
-    """The database's present time, in epoch seconds."""
-    return float(conn.execute(select(db_now())).scalar_one())
+    """The database's present time, in epoch seconds.
+
+    To the microsecond, which is what answers are written in: a time read from an answer must be
+    exactly the one that its row holds.
+    """
+    return round(float(conn.execute(select(db_now())).scalar_one()), 6)

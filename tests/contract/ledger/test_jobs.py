@@ -2,6 +2,7 @@
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from shared.ledger import (
     steps,
     tables,
 )
+from shared.ledger.clock import read_clock
 from shared.ledger.database import Database
 from shared.ledger.deliverables import Deliverable
 from shared.ledger.migrate import is_current, migrate
@@ -211,3 +213,10 @@ def test_engines_are_published_and_their_live_nodes_counted(database: Database) 
     assert (record.info, record.nodes, record.slots) == (info, 2, 16)
     database.transact(lambda conn: nodes.withdraw(conn, "n1"))
     assert database.read(nodes.live_slots) == 8
+
+
+def test_a_time_survives_being_written_in_an_answer(database: Database) -> None:
+    for _ in range(200):
+        now = database.read(read_clock)
+        written = datetime.fromtimestamp(now, UTC).isoformat()
+        assert datetime.fromisoformat(written).timestamp() == now
