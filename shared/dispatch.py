@@ -123,8 +123,11 @@ class Dispatcher:
         return self.database.transact(lambda conn: steps.take_back_lost(conn, lost)) if lost else 0
 
     def _window(self, conn: Connection) -> int:
-        slots = nodes.live_slots(conn)
-        return max(self.settings.window_min, round(self.settings.window_factor * slots))
+        """Segments of a pool that may be in flight: enough to choose from, and to settle."""
+        alive, slots = nodes.live(conn)
+        settling = self.settings.commit_most * alive  # spoken, and waiting to be committed
+        rendering = round(self.settings.window_factor * slots)
+        return max(self.settings.window_min, rendering + settling)
 
     def _send_quietly(self, send: Callable[[], None]) -> None:
         try:

@@ -1,12 +1,12 @@
 """Where objects live in the bucket. The one place where object keys are made.
 
-Segment audio is immutable: one object per fencing token, so a late writer can never replace the
-audio that a newer token committed.
+Segment audio is immutable: an object is named by the fencing token of its first segment, so a late
+writer can never replace the audio that a newer token committed.
 """
 
 
 def segment_audio(tenant: str, job_id: str, index: int, token: int) -> str:
-    """Key of one rendering of one segment (24-bit FLAC)."""
+    """Key of the audio of one segment and of those that ended with it (24-bit FLAC each)."""
     return f"t/{tenant}/jobs/{job_id}/segments/{index:07d}.{token}.flac"
 
 

@@ -126,6 +126,15 @@ class Settings(BaseSettings):
     )
     window_factor: float = Field(default=6.0, ge=1, description="window = factor * slots, per tier")
     window_min: int = Field(default=16, ge=1, description="least window of a tier, in segments")
+    commit_most: int = Field(
+        default=8, ge=1, le=64, description="sentences stored in one object and committed together"
+    )
+    commit_wait_s: float = Field(
+        default=0.25,
+        ge=0,
+        description="a finished sentence waits so long for others to be committed with; "
+        "rush never waits",
+    )
     redispatch_after_s: float = Field(
         default=5.0, description="a dispatch is not suspected lost before this age"
     )

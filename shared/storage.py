@@ -71,8 +71,8 @@ class ObjectStore(Protocol):
         """Store a small object in one request."""
         ...
 
-    def get(self, key: str) -> bytes:
-        """A whole object. Raises NotFoundError."""
+    def get(self, key: str, offset_bytes: int = 0, size_bytes: int | None = None) -> bytes:
+        """An object, or that many bytes of it; fewer where it ends. Raises NotFoundError."""
         ...
 
     def stream(self, key: str) -> Iterator[bytes]:
@@ -126,14 +126,19 @@ class S3Store:
                 self._bucket, key, io.BytesIO(data), len(data), content_type=content_type
             )
 
-    def get(self, key: str) -> bytes:
+    def get(self, key: str, offset_bytes: int = 0, size_bytes: int | None = None) -> bytes:
         """See ObjectStore."""
-        return b"".join(self.stream(key))
+        return b"".join(self._pieces(key, offset_bytes, size_bytes))
 
     def stream(self, key: str) -> Iterator[bytes]:
         """See ObjectStore."""
+        return self._pieces(key, 0, None)
+
+    def _pieces(self, key: str, offset_bytes: int, size_bytes: int | None) -> Iterator[bytes]:
         with _store_errors():
-            response = self._client.get_object(self._bucket, key)
+            response = self._client.get_object(
+                self._bucket, key, offset=offset_bytes, length=size_bytes or 0
+            )
             try:
                 yield from response.stream(STREAM_BYTES)
             finally:

@@ -19,10 +19,11 @@ class FakeStore:
         del content_type
         self.objects[key] = data
 
-    def get(self, key: str) -> bytes:
+    def get(self, key: str, offset_bytes: int = 0, size_bytes: int | None = None) -> bytes:
         if key not in self.objects:
             raise NotFoundError(f"no such object: {key}", code="object-not-found")
-        return self.objects[key]
+        end = None if size_bytes is None else offset_bytes + size_bytes
+        return self.objects[key][offset_bytes:end]
 
     def stream(self, key: str) -> Iterator[bytes]:
         data = self.get(key)

@@ -8,9 +8,7 @@ import hashlib
 import logging
 import re
 import unicodedata
-from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 
@@ -29,12 +27,11 @@ from worker.assembly.multipart import write_audio
 from worker.assembly.segment_audio import decode_segment
 from worker.assembly.stitch import Clip, Stitcher
 from worker.closing import close_job
+from worker.engines.base import Samples
+from worker.fetching import fetched
 from worker.step_progress import StepLease, StepLostError, rows_of, upload_to
 
 log = logging.getLogger(__name__)
-
-AHEAD = 8  # segment objects fetched ahead of the encoder
-FETCHERS = 4
 
 
 def run_assemble(farm: Farm, claimed: StepClaim) -> None:
@@ -87,30 +84,20 @@ def _assemble_part(farm: Farm, claimed: StepClaim) -> None:
 
 
 def _clips(farm: Farm, claimed: StepClaim, progress: Callable[[], None]) -> Iterator[Clip]:
-    """The part's clips in order, each checked against its hash; fetched a little ahead."""
-    waiting: deque[tuple[SegmentRecord, Future[bytes] | None]] = deque()
-    with ThreadPoolExecutor(FETCHERS, thread_name_prefix="fetch") as pool:
-        for row in rows_of(farm, claimed, progress, claimed.part):
-            fetched = (
-                pool.submit(farm.store.get, row.object_key) if row.object_key is not None else None
-            )
-            waiting.append((row, fetched))
-            if len(waiting) > AHEAD:
-                yield _clip(*waiting.popleft())
-        while waiting:
-            yield _clip(*waiting.popleft())
+    """The part's clips in order, each checked against its hash."""
+    rows = rows_of(farm, claimed, progress, claimed.part)
+    for row, data in fetched(farm.store, rows):
+        progress()
+        yield Clip(row.index, _NOTHING if data is None else _samples(row, data), row.pause_after_s)
 
 
-def _clip(row: SegmentRecord, fetched: Future[bytes] | None) -> Clip:
-    if fetched is None:
-        return Clip(row.index, _NOTHING, row.pause_after_s)
-    data = fetched.result()
+def _samples(row: SegmentRecord, data: bytes) -> Samples:
     if hashlib.sha256(data).hexdigest() != row.sha256:
         raise FatalError(f"the stored audio of segment {row.index} does not match its hash")
     samples, rate_hz = decode_segment(data)
     if (len(samples), rate_hz) != (row.samples, row.rate_hz):
         raise FatalError(f"the stored audio of segment {row.index} has the wrong length or rate")
-    return Clip(row.index, samples, row.pause_after_s)
+    return samples
 
 
 _NOTHING = np.zeros(0, np.float32)

@@ -185,7 +185,8 @@ class Node:
         command += ["--parent", str(os.getpid())]
         for tier in tiers:
             command += ["--tier", tier.value]
-        command += ["--concurrency", str(_sentences_at_a_time(tiers, slots))]
+        at_a_time = _sentences_at_a_time(tiers, slots, self._settings.commit_most)
+        command += ["--concurrency", str(at_a_time)]
         for host in self._hosts:
             command += ["--host", f"{host.engine}={host.socket_path}"]
         self._consumers[tiers] = subprocess.Popen(command)
@@ -209,13 +210,14 @@ class Node:
         self._database.close()
 
 
-def _sentences_at_a_time(tiers: tuple[Tier, ...], slots: int) -> int:
+def _sentences_at_a_time(tiers: tuple[Tier, ...], slots: int, settling: int) -> int:
     """Twice the slots keep batches full while others encode and upload; single slots want three.
 
     As many again give the host a choice, when a batch ends, of sentences that go well together.
+    On a single slot they end one by one, and up to `settling` wait to be committed together.
     """
     if slots == 1:
-        return 3
+        return 3 if tiers == (Tier.RUSH,) else 3 + settling
     return (2 if tiers == (Tier.RUSH,) else 4) * slots
 
 

@@ -4,7 +4,6 @@ Whatever goes wrong ends in the ledger, never in Celery: the task itself always 
 process that dies between any two lines leaves a lease that runs out.
 """
 
-import hashlib
 import logging
 import random
 import time
@@ -13,7 +12,6 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Connection
 
-from shared import object_keys
 from shared.content import fallback_key, seed_for
 from shared.crashpoints import crash_point
 from shared.errors import (
@@ -24,13 +22,14 @@ from shared.errors import (
     VoxfarmError,
 )
 from shared.farm import Farm
-from shared.ledger import segments
-from shared.ledger.segments import Audio, Claim
+from shared.ledger import segments, settling
+from shared.ledger.segments import Claim
 from shared.messages import MESSAGE_VERSION, SynthMessage
 from shared.tiers import Tier
 from worker.assembly.segment_audio import encode_segment
-from worker.engines.base import Samples, Utterance
+from worker.engines.base import Utterance
 from worker.host.link import HostLink
+from worker.settling import Outcome, Rendering, settler
 from worker.watching import JobWatch
 
 log = logging.getLogger(__name__)
@@ -38,14 +37,6 @@ log = logging.getLogger(__name__)
 
 class ClaimLostError(VoxfarmError):
     """The job ended or another worker holds the segment: stop, and change nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a finished try leaves to do: a step to send, a window to fill."""
-
-    step_id: str | None
-    window_is_low: bool
 
 
 @dataclass(slots=True)
@@ -82,13 +73,14 @@ class _Lease:
         self.renewed_at = time.monotonic()
 
 
-@dataclass(frozen=True, slots=True)
 class Renderer:
     """Carries out sentence messages on the engine hosts of this node, by engine name."""
 
-    farm: Farm
-    hosts: Mapping[str, HostLink]
-    watch: JobWatch
+    def __init__(self, farm: Farm, hosts: Mapping[str, HostLink], watch: JobWatch) -> None:
+        self.farm = farm
+        self.hosts = hosts
+        self.watch = watch
+        self._settler = settler(farm)
 
     def render(self, message: SynthMessage) -> None:
         """Render the segment of a message, unless the message is stale. Never raises."""
@@ -139,29 +131,18 @@ class Renderer:
         host = self.hosts.get(claim.engine)
         if host is None:
             raise TransientError(f"this node does not run the engine {claim.engine}")
-        with self.watch.watching(claim.job_id):
-            samples = host.synthesize(
-                _utterance(claim),
-                on_progress=lease.progress,
-                on_idle=lease.look,
-                alone=claim.suspect,
-            )
-        crash_point("segment.rendered")
-        audio = self._store(claim, samples, host.info().sample_rate_hz)
-        crash_point("segment.stored")
-        outcome = self.farm.database.transact(lambda conn: self._commit(conn, claim, audio))
-        crash_point("segment.committed")
-        return outcome
-
-    def _commit(self, conn: Connection, claim: Claim, audio: Audio) -> Outcome:
-        committed = segments.commit(conn, claim.job_id, claim.index, claim.token, audio)
-        return Outcome(committed.step_id, self.farm.dispatcher.is_low(conn, Tier(claim.tier)))
-
-    def _store(self, claim: Claim, samples: Samples, rate_hz: int) -> Audio:
-        data = encode_segment(samples, rate_hz)
-        key = object_keys.segment_audio(claim.tenant, claim.job_id, claim.index, claim.token)
-        self.farm.store.put(key, data, content_type="audio/flac")
-        return Audio(key, hashlib.sha256(data).hexdigest(), len(samples), rate_hz)
+        with self._settler.on_the_way(claim.job_id) as settle:
+            with self.watch.watching(claim.job_id):
+                samples = host.synthesize(
+                    _utterance(claim),
+                    on_progress=lease.progress,
+                    on_idle=lease.look,
+                    alone=claim.suspect,
+                )
+            crash_point("segment.rendered")
+            rate_hz = host.info().sample_rate_hz
+            rendering = Rendering(claim, encode_segment(samples, rate_hz), len(samples), rate_hz)
+            return settle(rendering, patient=claim.tier != Tier.RUSH)
 
     def _give_back(
         self, claim: Claim, error: Exception, *, crashed: bool = False, suspect: bool = False
@@ -178,7 +159,7 @@ class Renderer:
                     key = fallback_key(claim.content_key, claim.fallback.model_dump())
                     segments.fall_back(conn, *where, content_key=key, error=reason)
                     return Outcome(None, window_is_low=True)
-                gap = segments.quarantine(conn, *where, reason)
+                gap = settling.quarantine(conn, *where, reason)
                 return Outcome(gap.step_id, window_is_low=True)
             delay_s = random.uniform(0.2, 1.0) * 2**claim.crashes  # noqa: S311 - jitter
             segments.release(

@@ -68,20 +68,15 @@ def engines(conn: Connection) -> list[EngineRecord]:
     return [EngineRecord(EngineInfo.model_validate(row.info), row.nodes, row.slots) for row in rows]
 
 
-_LIVE_SLOTS = select(func.coalesce(func.sum(t.node.c.slots), 0)).where(
-    t.node.c.heartbeat_at >= db_now() - NODE_SILENCE_S
-)
+_LIVE = select(
+    func.count(t.node.c.id.distinct()), func.coalesce(func.sum(t.node.c.slots), 0)
+).where(t.node.c.heartbeat_at >= db_now() - NODE_SILENCE_S)
 
 
-def live_slots(conn: Connection) -> int:
-    """Slots of all live nodes: what the farm can hold at once."""
-    return int(conn.execute(_LIVE_SLOTS).scalar_one())
-
-
-def live_nodes(conn: Connection) -> int:
-    """How many nodes are alive, whatever they run."""
-    alive = t.node.c.heartbeat_at >= db_now() - NODE_SILENCE_S
-    return int(conn.execute(select(func.count(t.node.c.id.distinct())).where(alive)).scalar_one())
+def live(conn: Connection) -> tuple[int, int]:
+    """(nodes alive, whatever they run; slots of all of them: what the farm can render at once)."""
+    nodes, slots = conn.execute(_LIVE).one()
+    return int(nodes), int(slots)
 
 
 def forget_silent(conn: Connection, after_s: float = 3_600.0) -> int:

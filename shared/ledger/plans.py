@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, func, select, update
 
 from shared.jobs import JobState
-from shared.ledger import segments, steps
+from shared.ledger import settling, steps
 from shared.ledger import tables as t
 from shared.ledger.clock import db_now, read_clock
 from shared.ledger.offers import refresh_heads
@@ -167,4 +167,4 @@ def finish_plan(conn: Connection, claimed: StepClaim) -> list[str] | None:
             t.part.c.job_id == claimed.job_id, t.part.c.segments_total == 0
         )
     ).scalars()
-    return [segments.part_rendered(conn, claimed.job_id, index) for index in silent.all()]
+    return [settling.part_rendered(conn, claimed.job_id, index) for index in silent.all()]

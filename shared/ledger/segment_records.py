@@ -24,6 +24,8 @@ class SegmentRecord:
     attempt: int
     token: int
     object_key: str | None
+    offset_bytes: int
+    size_bytes: int
     sha256: str | None
     samples: int
     rate_hz: int

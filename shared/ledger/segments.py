@@ -1,4 +1,4 @@
-"""Segments in the ledger: claim, renew, commit, release. Every move is one conditional update.
+"""Segments in the ledger: claim, renew, release. Every move is one conditional update.
 
 The right to commit is the fencing token: it grows with every claim, so second deliveries, zombies
 and races find their WHERE clause empty and change nothing.
@@ -22,12 +22,10 @@ from sqlalchemy import (
 )
 
 from shared.jobs import Fallback, JobState
-from shared.ledger import marks, steps
 from shared.ledger import tables as t
 from shared.ledger.clock import db_now, read_clock
 from shared.ledger.offers import refresh_heads
 from shared.segments import SegmentState
-from shared.steps import StepKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,43 +50,21 @@ class Claim:
     fallback: Fallback | None = None  # who may try next; None when there is nobody
 
 
-@dataclass(frozen=True, slots=True)
-class Audio:
-    """Where a rendering lies, and what it is. `samples` per channel, mono, at `rate_hz`."""
-
-    object_key: str
-    sha256: str
-    samples: int
-    rate_hz: int
-
-
-@dataclass(frozen=True, slots=True)
-class Committed:
-    """The outcome of a commit: whether it counted, and a step that it made ready to send."""
-
-    won: bool
-    step_id: str | None = None
-
-
 # The statements of the hot path are built once: building one costs as much as running it.
-_JOB, _INDEX = bindparam("the_job", type_=String), bindparam("the_index", type_=Integer)
-_TOKEN, _NUMBER = bindparam("the_token", type_=Integer), bindparam("the_number", type_=Integer)
+JOB, _INDEX = bindparam("the_job", type_=String), bindparam("the_index", type_=Integer)
+TOKEN, _NUMBER = bindparam("the_token", type_=Integer), bindparam("the_number", type_=Integer)
 _LEASE_S = bindparam("the_lease_s", type_=Float)
 _c = t.segment.c
-_THE_SEGMENT = and_(_c.job_id == _JOB, _c.index == _INDEX)
-_JOB_RENDERS = exists().where(t.job.c.id == _JOB, t.job.c.state == JobState.RENDERING)
+THE_SEGMENT = and_(_c.job_id == JOB, _c.index == _INDEX)
+JOB_RENDERS = exists().where(t.job.c.id == JOB, t.job.c.state == JobState.RENDERING)
 _JOB_GOES_ON = exists().where(
-    t.job.c.id == _JOB, t.job.c.state == JobState.RENDERING, t.job.c.paused.is_(False)
-)
-# The newest token may settle its segment even after its lease ran out (decision 0002).
-_UNSETTLED = or_(
-    *(_c.state == s for s in (SegmentState.LEASED, SegmentState.PENDING, SegmentState.DISPATCHED))
+    t.job.c.id == JOB, t.job.c.state == JobState.RENDERING, t.job.c.paused.is_(False)
 )
 
 _CLAIM = (
     update(t.segment)
     .where(
-        _THE_SEGMENT,
+        THE_SEGMENT,
         _c.dispatch_no == _NUMBER,
         or_(
             _c.state == SegmentState.DISPATCHED,
@@ -115,7 +91,7 @@ _CLAIM = (
         _c.fallback,
     )
 )
-_JOB_OF_CLAIM = select(t.job.c.tenant, t.job.c.spec).where(t.job.c.id == _JOB)
+_JOB_OF_CLAIM = select(t.job.c.tenant, t.job.c.spec).where(t.job.c.id == JOB)
 
 
 def claim(
@@ -154,7 +130,7 @@ def claim(
 
 _RENEW = (
     update(t.segment)
-    .where(_THE_SEGMENT, _c.token == _TOKEN, _c.state == SegmentState.LEASED, _JOB_RENDERS)
+    .where(THE_SEGMENT, _c.token == TOKEN, _c.state == SegmentState.LEASED, JOB_RENDERS)
     .values(lease_until=db_now() + _LEASE_S)
 )
 
@@ -165,72 +141,9 @@ def renew(conn: Connection, job_id: str, index: int, token: int, *, lease_s: flo
     return conn.execute(_RENEW, where | {"the_lease_s": lease_s}).rowcount == 1
 
 
-_COMMIT = (
-    update(t.segment)
-    .where(_THE_SEGMENT, _c.token == _TOKEN, _UNSETTLED, _JOB_RENDERS)
-    .values(
-        state=SegmentState.DONE,
-        object_key=bindparam("the_key"),
-        sha256=bindparam("the_sha256"),
-        samples=bindparam("the_samples"),
-        rate_hz=bindparam("the_rate_hz"),
-        done_at=db_now(),
-        lease_until=None,
-        error=None,
-    )
-    .returning(_c.part, _c.chars)
-)
-_COMMITTED_BEFORE = select(_c.index).where(
-    _THE_SEGMENT, _c.token == _TOKEN, _c.state == SegmentState.DONE
-)
-
-
-def commit(conn: Connection, job_id: str, index: int, token: int, audio: Audio) -> Committed:
-    """Record a rendering, count it against its part, and start the part's assembly at zero.
-
-    A repeated commit of the same token reports success and counts once.
-    """
-    where = {"the_job": job_id, "the_index": index, "the_token": token}
-    found = {
-        "the_key": audio.object_key,
-        "the_sha256": audio.sha256,
-        "the_samples": audio.samples,
-        "the_rate_hz": audio.rate_hz,
-    }
-    row = conn.execute(_COMMIT, where | found).one_or_none()
-    if row is None:
-        return Committed(won=conn.execute(_COMMITTED_BEFORE, where).one_or_none() is not None)
-    audio_s = audio.samples / audio.rate_hz
-    step_id = _settle(conn, job_id, row.part, chars=row.chars, audio_s=audio_s, quarantined=0)
-    return Committed(won=True, step_id=step_id)
-
-
-_QUARANTINE = (
-    update(t.segment)
-    .where(_THE_SEGMENT, _c.token == _TOKEN, _c.state == SegmentState.LEASED, _JOB_RENDERS)
-    .values(
-        state=SegmentState.QUARANTINED,
-        error=bindparam("the_error"),
-        lease_until=None,
-        done_at=db_now(),
-    )
-    .returning(_c.part, _c.chars)
-)
-
-
-def quarantine(conn: Connection, job_id: str, index: int, token: int, error: str) -> Committed:
-    """Give a segment up: it becomes a named gap and its part goes on without it."""
-    where = {"the_job": job_id, "the_index": index, "the_token": token}
-    row = conn.execute(_QUARANTINE, where | {"the_error": error[:500]}).one_or_none()
-    if row is None:
-        return Committed(won=False)
-    step_id = _settle(conn, job_id, row.part, chars=row.chars, audio_s=0.0, quarantined=1)
-    return Committed(won=True, step_id=step_id)
-
-
 _FALL_BACK = (
     update(t.segment)
-    .where(_THE_SEGMENT, _c.token == _TOKEN, _c.state == SegmentState.LEASED, _JOB_RENDERS)
+    .where(THE_SEGMENT, _c.token == TOKEN, _c.state == SegmentState.LEASED, JOB_RENDERS)
     .values(
         state=SegmentState.PENDING,
         fallback=True,
@@ -262,7 +175,7 @@ def fall_back(
 
 _RELEASE = (
     update(t.segment)
-    .where(_THE_SEGMENT, _c.token == _TOKEN, _c.state == SegmentState.LEASED)
+    .where(THE_SEGMENT, _c.token == TOKEN, _c.state == SegmentState.LEASED)
     .values(
         state=SegmentState.PENDING,
         attempt=_c.attempt - 1,
@@ -329,63 +242,3 @@ def counts_by_tier_and_state(conn: Connection) -> dict[tuple[str, str], int]:
         .group_by(t.segment.c.tier, t.segment.c.state)
     )
     return {(row[0], row[1]): row[2] for row in rows}
-
-
-_p = t.part.c
-_SETTLE = (
-    update(t.part)
-    .where(_p.job_id == _JOB, _p.index == bindparam("the_part"))
-    .values(
-        remaining=_p.remaining - 1,
-        quarantined=_p.quarantined + bindparam("the_quarantined"),
-        chars_done=_p.chars_done + bindparam("the_chars"),
-        audio_s=_p.audio_s + bindparam("the_audio_s"),
-    )
-    .returning(_p.remaining, _p.segments_total, _p.marked_at, db_now().label("now"))
-)
-_FIRST_AUDIO = (
-    update(t.job)
-    .where(t.job.c.id == _JOB, t.job.c.started_at.is_(None))
-    .values(started_at=db_now())
-)
-
-
-def _settle(
-    conn: Connection, job_id: str, part: int, *, chars: int, audio_s: float, quarantined: int
-) -> str | None:
-    """Count a settled segment; at a part's zero insert its assembly, at the last part's move on.
-
-    Both counters live in single rows, so the row lock orders racing commits: exactly one of them
-    sees zero.
-    """
-    settled = {
-        "the_job": job_id,
-        "the_part": part,
-        "the_chars": chars,
-        "the_audio_s": audio_s,
-        "the_quarantined": quarantined,
-    }
-    row = conn.execute(_SETTLE, settled).one()
-    if row.remaining == row.segments_total - 1:
-        conn.execute(_FIRST_AUDIO, {"the_job": job_id})
-    if (row.remaining or part) and marks.is_due(row.marked_at, row.now):
-        marks.leave(conn, job_id, part, row.now)
-    return part_rendered(conn, job_id, part) if row.remaining == 0 else None
-
-
-def part_rendered(conn: Connection, job_id: str, part: int) -> str:
-    """Insert a part's assembly step; when it was the last part to render, the job moves on."""
-    step_id = steps.insert(conn, job_id, StepKind.ASSEMBLE, part=part)
-    rendering = conn.execute(
-        update(t.job)
-        .where(t.job.c.id == job_id)
-        .values(parts_rendering=t.job.c.parts_rendering - 1)
-        .returning(t.job.c.parts_rendering)
-    ).scalar_one()
-    if rendering == 0:
-        conn.execute(
-            update(t.job)
-            .where(t.job.c.id == job_id, t.job.c.state == JobState.RENDERING)
-            .values(state=JobState.ASSEMBLING, rendered_at=db_now())
-        )
-    return step_id

@@ -33,6 +33,19 @@ def test_what_is_put_is_got_back_whole_and_in_pieces(store: ObjectStore) -> None
     assert found.size_bytes == len(data)
 
 
+def test_a_range_of_an_object_is_read_alone_and_ends_where_the_object_ends(
+    store: ObjectStore,
+) -> None:
+    data = bytes(range(256)) * 4096
+    store.put("a/range", data, content_type="audio/flac")
+    assert store.get("a/range", 1000, 70_000) == data[1000:71_000]
+    assert store.get("a/range", 0, 1) == data[:1]
+    assert store.get("a/range", 1_000_000) == data[1_000_000:]
+    assert store.get("a/range", len(data) - 5, 100) == data[-5:]
+    with pytest.raises(NotFoundError):
+        store.get("a/nothing", 5, 5)
+
+
 def test_a_missing_object_is_said_to_be_missing(store: ObjectStore) -> None:
     assert store.stat("none") is None
     with pytest.raises(NotFoundError):

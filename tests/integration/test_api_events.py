@@ -14,10 +14,9 @@ import pytest
 from sqlalchemy import event, select
 
 from cli.servers.valkey import ValkeyServer
-from shared.ledger import jobs, plans, segments, steps
+from shared.ledger import jobs, plans, segments, settling, steps
 from shared.ledger import tables as t
 from shared.ledger.plans import PlannedPart, PlannedSegment
-from shared.ledger.segments import Audio
 from shared.segments import SegmentKind
 from shared.steps import StepKind
 from shared.tiers import Tier
@@ -80,8 +79,9 @@ class Story:
         def claim_and_commit(conn: Any) -> None:
             claimed = segments.claim(conn, self.id, message.index, message.dispatch_no, lease_s=60)
             assert claimed is not None
-            audio = Audio("key", "0" * 64, 24_000, 24_000)
-            assert segments.commit(conn, self.id, claimed.index, claimed.token, audio).won
+            rendered = [(claimed.index, claimed.token, story.audio_of(claimed))]
+            [committed] = settling.commit(conn, self.id, rendered)
+            assert committed.won
 
         self._database.transact(claim_and_commit)
 

@@ -1,15 +1,18 @@
 """Small verbs for ledger tests: bring a job to where the test begins."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select, update
 
-from shared.ledger import feeding, jobs, offers, plans, segment_records, segments, steps
+from shared.ledger import feeding, jobs, offers, plans, segment_records, segments, settling, steps
 from shared.ledger.clock import read_clock
 from shared.ledger.database import Database
 from shared.ledger.plans import PlannedPart, PlannedSegment
-from shared.ledger.segments import Audio, Claim
+from shared.ledger.segments import Claim
+from shared.ledger.settling import Audio
 from shared.ledger.steps import StepClaim
+from shared.ledger.tables import segment
 from shared.messages import SynthMessage
 from shared.scheduling.offer import Pick
 from shared.segments import SegmentKind
@@ -111,10 +114,37 @@ def must_claim(database: Database, message: SynthMessage, lease_s: float = LEASE
     return claimed
 
 
-def commit(database: Database, claimed: Claim) -> segments.Committed:
-    audio = Audio(f"audio/{claimed.index}.{claimed.token}", "00" * 32, 24_000, 24_000)
-    return database.transact(
-        lambda conn: segments.commit(conn, claimed.job_id, claimed.index, claimed.token, audio)
+def must_claim_anew(database: Database, held: Claim) -> Claim:
+    """Take a segment from its holder, whose lease has run out; the holder knows nothing of it."""
+    where = (segment.c.job_id == held.job_id) & (segment.c.index == held.index)
+    database.transact(
+        lambda conn: conn.execute(update(segment).where(where).values(lease_until=0.0))
+    )
+    number = database.read(
+        lambda conn: conn.execute(select(segment.c.dispatch_no).where(where)).scalar_one()
+    )
+    message = SynthMessage(held.job_id, held.index, number, 0, 0.0, Tier(held.tier))
+    return must_claim(database, message)
+
+
+def commit(database: Database, claimed: Claim) -> settling.Committed:
+    [committed] = commit_all(database, [claimed])
+    return committed
+
+
+def commit_all(database: Database, claims: Sequence[Claim]) -> list[settling.Committed]:
+    rendered = [(c.index, c.token, audio_of(c)) for c in claims]
+    return database.transact(lambda conn: settling.commit(conn, claims[0].job_id, rendered))
+
+
+def audio_of(claimed: Claim) -> Audio:
+    return Audio(
+        f"audio/{claimed.index}.{claimed.token}",
+        offset_bytes=0,
+        size_bytes=1_000,
+        sha256="00" * 32,
+        samples=24_000,
+        rate_hz=24_000,
     )
 
 

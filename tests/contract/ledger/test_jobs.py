@@ -19,7 +19,7 @@ from shared.ledger import (
     nodes,
     plans,
     segment_records,
-    segments,
+    settling,
     steps,
     tables,
 )
@@ -172,7 +172,7 @@ def test_a_job_with_a_gap_ends_as_partial(database: Database) -> None:
     [message] = story.feed(database)
     claimed = story.must_claim(database, message)
     database.transact(
-        lambda conn: segments.quarantine(conn, job_id, claimed.index, claimed.token, "x")
+        lambda conn: settling.quarantine(conn, job_id, claimed.index, claimed.token, "x")
     )
     part = story.claim_step(database, job_id, StepKind.ASSEMBLE)
     database.transact(lambda conn: deliverables.commit_part(conn, part, _file(0)))
@@ -212,7 +212,7 @@ def test_engines_are_published_and_their_live_nodes_counted(database: Database) 
     [record] = database.read(nodes.engines)
     assert (record.info, record.nodes, record.slots) == (info, 2, 16)
     database.transact(lambda conn: nodes.withdraw(conn, "n1"))
-    assert database.read(nodes.live_slots) == 8
+    assert database.read(nodes.live) == (1, 8)
 
 
 def test_a_time_survives_being_written_in_an_answer(database: Database) -> None:

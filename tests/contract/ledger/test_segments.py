@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from sqlalchemy import update
 
 from shared.jobs import JobState
-from shared.ledger import feeding, jobs, segment_records, segments
+from shared.ledger import feeding, jobs, segment_records, segments, settling
 from shared.ledger.database import Database
 from shared.ledger.tables import job
 from shared.segments import SegmentState
@@ -118,7 +118,7 @@ def test_a_quarantined_segment_is_a_gap_and_its_part_goes_on(database: Database)
     messages = story.feed(database)
     bad = story.must_claim(database, messages[0])
     gap = database.transact(
-        lambda conn: segments.quarantine(conn, job_id, bad.index, bad.token, "crashed alone")
+        lambda conn: settling.quarantine(conn, job_id, bad.index, bad.token, "crashed alone")
     )
     assert gap.won
     last = [story.commit(database, story.must_claim(database, m)) for m in messages[1:]][-1]
@@ -167,3 +167,32 @@ def test_a_paused_job_is_not_fed(database: Database) -> None:
     assert story.feed(database) == []
     database.transact(lambda conn: conn.execute(update(job).values(paused=False)))
     assert len(story.feed(database)) == 3
+
+
+def test_those_committed_together_count_each_for_itself(database: Database) -> None:
+    job_id = story.planned_job(database, parts=3, per_part=2)
+    claims = [story.must_claim(database, m) for m in story.feed(database)]
+    stale = story.must_claim_anew(database, claims[1])
+    outcomes = story.commit_all(database, [claims[5], claims[4], claims[1], claims[0], claims[2]])
+    assert [o.won for o in outcomes] == [True, True, False, True, True]
+    assert [o.step_id is not None for o in outcomes] == [True, False, False, False, False]
+    assert story.count(database, job_id) == story.Counted(remaining=2, open_rows=2)
+    again = story.commit_all(database, [claims[5], stale, claims[3]])
+    assert [o.won for o in again] == [True, True, True]
+    assert sum(o.step_id is not None for o in again) == 2
+    record = database.read(lambda conn: jobs.get(conn, "default", job_id))
+    assert record.state is JobState.ASSEMBLING
+    assert record.progress.audio_s == 6.0
+
+
+def test_companies_that_end_the_same_parts_at_once_do_not_block_each_other(
+    database: Database,
+) -> None:
+    job_id = story.planned_job(database, parts=4, per_part=6)
+    claims = [story.must_claim(database, m) for m in story.feed(database)]
+    companies = [claims[n::6][:: 1 if n % 2 else -1] for n in range(6)]
+    with ThreadPoolExecutor(6) as pool:
+        outcomes = list(pool.map(lambda company: story.commit_all(database, company), companies))
+    assert all(o.won for company in outcomes for o in company)
+    assert sum(o.step_id is not None for company in outcomes for o in company) == 4
+    assert story.count(database, job_id) == story.Counted(remaining=0, open_rows=0)

@@ -1,0 +1,220 @@
+"""How a segment comes to its end: its audio is committed, or it is given up as a named gap.
+
+Both count against the segment's part in the same transaction. Whoever reaches a part's zero starts
+its assembly, and at the last part's the job moves on.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, bindparam, or_, select, update
+
+from shared.jobs import JobState
+from shared.ledger import marks, steps
+from shared.ledger import tables as t
+from shared.ledger.clock import db_now
+from shared.ledger.segments import JOB, JOB_RENDERS, THE_SEGMENT, TOKEN
+from shared.segments import SegmentState
+from shared.steps import StepKind
+
+
+@dataclass(frozen=True, slots=True)
+class Audio:
+    """Where a rendering lies, and what it is. `samples` per channel, mono, at `rate_hz`.
+
+    An object may hold several renderings, one after the other: this one is its `size_bytes` bytes
+    from `offset_bytes`, and `sha256` is theirs alone.
+    """
+
+    object_key: str
+    offset_bytes: int
+    size_bytes: int
+    sha256: str
+    samples: int
+    rate_hz: int
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """The outcome of a commit: whether it counted, and a step that it made ready to send."""
+
+    won: bool
+    step_id: str | None = None
+
+
+_c, _p = t.segment.c, t.part.c
+# The newest token may settle its segment even after its lease ran out (decision 0002).
+_UNSETTLED = or_(
+    *(_c.state == s for s in (SegmentState.LEASED, SegmentState.PENDING, SegmentState.DISPATCHED))
+)
+_COMMIT = (
+    update(t.segment)
+    .where(THE_SEGMENT, _c.token == TOKEN, _UNSETTLED, JOB_RENDERS)
+    .values(
+        state=SegmentState.DONE,
+        object_key=bindparam("the_key"),
+        offset_bytes=bindparam("the_offset_bytes"),
+        size_bytes=bindparam("the_size_bytes"),
+        sha256=bindparam("the_sha256"),
+        samples=bindparam("the_samples"),
+        rate_hz=bindparam("the_rate_hz"),
+        done_at=db_now(),
+        lease_until=None,
+        error=None,
+    )
+    .returning(_c.part, _c.chars)
+)
+_COMMITTED_BEFORE = select(_c.index).where(
+    THE_SEGMENT, _c.token == TOKEN, _c.state == SegmentState.DONE
+)
+
+
+def commit(
+    conn: Connection, job_id: str, rendered: Sequence[tuple[int, int, Audio]]
+) -> list[Committed]:
+    """Record renderings of one job, given as (index, token, audio), each for itself.
+
+    Each is counted against its part; a part's assembly starts at zero. One whose token is stale
+    loses and changes nothing; the others are none the worse for it. A repeated commit of the same
+    token reports success and counts once. The results are in the order given.
+    """
+    outcomes: dict[int, Committed] = {}
+    tallies: dict[int, _Tally] = {}
+    for index, token, audio in sorted(rendered, key=_index):  # locks are taken in one order
+        where = {"the_job": job_id, "the_index": index, "the_token": token}
+        row = conn.execute(_COMMIT, where | _columns(audio)).one_or_none()
+        if row is None:
+            before = conn.execute(_COMMITTED_BEFORE, where).one_or_none()
+            outcomes[index] = Committed(won=before is not None)
+            continue
+        outcomes[index] = Committed(won=True)
+        tally = tallies.setdefault(row.part, _Tally())
+        tally.add(index, chars=row.chars, audio_s=audio.samples / audio.rate_hz)
+    for index, step_id in _settle(conn, job_id, tallies).items():
+        outcomes[index] = Committed(won=True, step_id=step_id)
+    return [outcomes[index] for index, _, _ in rendered]
+
+
+def _index(rendering: tuple[int, int, Audio]) -> int:
+    return rendering[0]
+
+
+def _columns(audio: Audio) -> dict[str, object]:
+    return {
+        "the_key": audio.object_key,
+        "the_offset_bytes": audio.offset_bytes,
+        "the_size_bytes": audio.size_bytes,
+        "the_sha256": audio.sha256,
+        "the_samples": audio.samples,
+        "the_rate_hz": audio.rate_hz,
+    }
+
+
+_QUARANTINE = (
+    update(t.segment)
+    .where(THE_SEGMENT, _c.token == TOKEN, _c.state == SegmentState.LEASED, JOB_RENDERS)
+    .values(
+        state=SegmentState.QUARANTINED,
+        error=bindparam("the_error"),
+        lease_until=None,
+        done_at=db_now(),
+    )
+    .returning(_c.part, _c.chars)
+)
+
+
+def quarantine(conn: Connection, job_id: str, index: int, token: int, error: str) -> Committed:
+    """Give a segment up: it becomes a named gap and its part goes on without it."""
+    where = {"the_job": job_id, "the_index": index, "the_token": token}
+    row = conn.execute(_QUARANTINE, where | {"the_error": error[:500]}).one_or_none()
+    if row is None:
+        return Committed(won=False)
+    tally = _Tally(quarantined=1)
+    tally.add(index, chars=row.chars, audio_s=0.0)
+    steps_ready = _settle(conn, job_id, {row.part: tally})
+    return Committed(won=True, step_id=steps_ready.get(index))
+
+
+_SETTLE = (
+    update(t.part)
+    .where(_p.job_id == JOB, _p.index == bindparam("the_part"))
+    .values(
+        remaining=_p.remaining - bindparam("the_segments"),
+        quarantined=_p.quarantined + bindparam("the_quarantined"),
+        chars_done=_p.chars_done + bindparam("the_chars"),
+        audio_s=_p.audio_s + bindparam("the_audio_s"),
+    )
+    .returning(_p.remaining, _p.segments_total, _p.marked_at, db_now().label("now"))
+)
+_FIRST_AUDIO = (
+    update(t.job).where(t.job.c.id == JOB, t.job.c.started_at.is_(None)).values(started_at=db_now())
+)
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What one transaction settles of a part. `last` is the index of one of its segments."""
+
+    segments: int = 0
+    chars: int = 0
+    audio_s: float = 0.0
+    quarantined: int = 0
+    last: int = 0
+
+    def add(self, index: int, *, chars: int, audio_s: float) -> None:
+        self.segments += 1
+        self.chars += chars
+        self.audio_s += audio_s
+        self.last = index
+
+
+def _settle(conn: Connection, job_id: str, tallies: Mapping[int, _Tally]) -> dict[int, str]:
+    """Count settled segments; at a part's zero insert its assembly, at the last part's move on.
+
+    Returns the steps that are ready, by `last`. Both counters live in single rows, so the row lock
+    orders racing commits: exactly one of them sees zero. All parts are locked before the job, as
+    everywhere, and in their order: two commits never wait for each other.
+    """
+    counted = {part: _count(conn, job_id, part, tallies[part]) for part in sorted(tallies)}
+    ready: dict[int, str] = {}
+    for part, row in counted.items():
+        if row.remaining == row.segments_total - tallies[part].segments:
+            conn.execute(_FIRST_AUDIO, {"the_job": job_id})
+        if (row.remaining or part) and marks.is_due(row.marked_at, row.now):
+            marks.leave(conn, job_id, part, row.now)
+        if row.remaining == 0:
+            ready[tallies[part].last] = part_rendered(conn, job_id, part)
+    return ready
+
+
+def _count(conn: Connection, job_id: str, part: int, tally: _Tally) -> Row[Any]:
+    return conn.execute(
+        _SETTLE,
+        {
+            "the_job": job_id,
+            "the_part": part,
+            "the_segments": tally.segments,
+            "the_chars": tally.chars,
+            "the_audio_s": tally.audio_s,
+            "the_quarantined": tally.quarantined,
+        },
+    ).one()
+
+
+def part_rendered(conn: Connection, job_id: str, part: int) -> str:
+    """Insert a part's assembly step; when it was the last part to render, the job moves on."""
+    step_id = steps.insert(conn, job_id, StepKind.ASSEMBLE, part=part)
+    rendering = conn.execute(
+        update(t.job)
+        .where(t.job.c.id == job_id)
+        .values(parts_rendering=t.job.c.parts_rendering - 1)
+        .returning(t.job.c.parts_rendering)
+    ).scalar_one()
+    if rendering == 0:
+        conn.execute(
+            update(t.job)
+            .where(t.job.c.id == job_id, t.job.c.state == JobState.RENDERING)
+            .values(state=JobState.ASSEMBLING, rendered_at=db_now())
+        )
+    return step_id
