@@ -136,6 +136,7 @@ class Admission:
             pauses=Pauses(**asked.pauses.model_dump()),
             newlines=asked.newlines,
             on_unspeakable=asked.on_unspeakable,
+            on_error=asked.on_error,
             split_chapters=asked.split_chapters,
             fallback=None if fallback is None else _frozen(fallback, language),
         )

@@ -15,7 +15,10 @@ Refusals are RFC 9457 problems (`application/problem+json`): `code` is the stabl
 programs, `detail` a sentence for people. Lists are paged: pass `next_cursor` as `cursor`.
 """
 TAGS = [
-    {"name": "jobs", "description": "Submit text, look at jobs, list, pause and cancel them."},
+    {
+        "name": "jobs",
+        "description": "Submit text, look at jobs, pause, cancel and retry them.",
+    },
     {"name": "outputs", "description": "Progress, segments and files of a job."},
     {"name": "promises", "description": "What each tier can keep, and what a job would take."},
     {"name": "catalogue", "description": "Voices and engines."},

@@ -24,7 +24,7 @@ from pydantic_core import PydanticCustomError
 from api.problems import field_errors
 from api.strict_json import read_json
 from shared.errors import UsageError
-from shared.jobs import AudioFormat, NewlineMode, OnUnspeakable, Pauses
+from shared.jobs import AudioFormat, NewlineMode, OnError, OnUnspeakable, Pauses
 from shared.tiers import Tier
 
 MAX_SEED = 2**63 - 1
@@ -107,6 +107,10 @@ class Submission(BaseModel):
     on_unspeakable: Annotated[OnUnspeakable, Field(strict=False)] = Field(
         default=OnUnspeakable.REFUSE,
         description="what to do with text in a script that the engine cannot speak",
+    )
+    on_error: Annotated[OnError, Field(strict=False)] = Field(
+        default=OnError.PARTIAL,
+        description="when a piece cannot be spoken: deliver the rest (partial) or stop (fail)",
     )
     split_chapters: bool = Field(
         default=False, description="find chapter headings in `text`, and make a file of each"

@@ -107,6 +107,10 @@ class FarmClient:
         """Ask for a job's end; what is being spoken this second may still be finished."""
         return self._ask(Job, "POST", f"/v1/jobs/{_segment(job_id)}/cancel")
 
+    def retry(self, job_id: str) -> Job:
+        """Have what a partial or failed job lacks rendered. ConflictError: it lacks nothing."""
+        return self._ask(Job, "POST", f"/v1/jobs/{_segment(job_id)}/retry")
+
     def pause(self, job_id: str) -> Job:
         """Let a job stand still; what is being spoken is finished. ConflictError: too late."""
         return self._ask(Job, "POST", f"/v1/jobs/{_segment(job_id)}/pause")

@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from shared.jobs import AudioFormat, NewlineMode, OnUnspeakable, Pauses
+from shared.jobs import AudioFormat, NewlineMode, OnError, OnUnspeakable, Pauses
 from shared.tiers import Tier
 
 
@@ -37,6 +37,7 @@ class JobRequest(BaseModel):
     pauses: Pauses | None = None
     newlines: NewlineMode | None = None
     on_unspeakable: OnUnspeakable | None = None
+    on_error: OnError | None = None
     split_chapters: bool | None = None
     title: str | None = None
     metadata: dict[str, str] | None = Field(default=None)

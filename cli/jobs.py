@@ -1,4 +1,4 @@
-"""`voxfarm jobs`: look at the farm's jobs, wait, pause, cancel, fetch their files."""
+"""`voxfarm jobs`: look at the farm's jobs, wait, pause, cancel, try again, fetch their files."""
 
 import json
 import sys
@@ -30,7 +30,9 @@ SHORT_PATIENCE_S = 5.0
 
 JobId = Annotated[str, typer.Argument(metavar="JOB", help="The job's id; see: voxfarm jobs list.")]
 
-jobs_app = typer.Typer(no_args_is_help=True, help="Look at jobs, wait, pause, cancel, download.")
+jobs_app = typer.Typer(
+    no_args_is_help=True, help="Look at jobs, wait, pause, cancel, retry, download."
+)
 
 
 @jobs_app.command("list")
@@ -152,6 +154,20 @@ def cancel_command(
     """Cancel a job. What it made so far is not delivered."""
     with told(as_json=as_json), _client(url, key, data, SHORT_PATIENCE_S) as client:
         _tell(client.cancel(job_id), as_json=as_json)
+
+
+@jobs_app.command("retry")
+def retry_command(
+    *,
+    job_id: JobId,
+    as_json: options.AsJson = False,
+    url: options.Url = None,
+    key: options.Key = None,
+    data: options.Data = None,
+) -> None:
+    """Take a partial or failed job up again. Only what is missing is rendered."""
+    with told(as_json=as_json), _client(url, key, data, SHORT_PATIENCE_S) as client:
+        _tell(client.retry(job_id), as_json=as_json)
 
 
 @jobs_app.command("download")

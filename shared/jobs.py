@@ -45,7 +45,9 @@ JOB_TRANSITIONS: dict[JobState, frozenset[JobState]] = {
     JobState.ASSEMBLING: frozenset({JobState.COMPLETED, JobState.PARTIAL}) | _STOPS,
     JobState.COMPLETED: frozenset({JobState.EXPIRED}),
     JobState.PARTIAL: frozenset({JobState.RENDERING, JobState.EXPIRED}),
-    JobState.FAILED: frozenset({JobState.RENDERING, JobState.EXPIRED}),
+    JobState.FAILED: frozenset(
+        {JobState.ACCEPTED, JobState.RENDERING, JobState.ASSEMBLING, JobState.EXPIRED}
+    ),
     JobState.CANCELLED: frozenset({JobState.EXPIRED}),
     JobState.EXPIRED: frozenset(),
 }
@@ -79,6 +81,13 @@ class OnUnspeakable(StrEnum):
 
     REFUSE = "refuse"
     SKIP = "skip"
+
+
+class OnError(StrEnum):
+    """How a job ends when a piece of it cannot be spoken."""
+
+    PARTIAL = "partial"  # all the rest is delivered, the gap is named
+    FAIL = "fail"  # the job ends as soon as a piece is given up
 
 
 class Pauses(BaseModel):
@@ -131,3 +140,4 @@ class JobSpec(BaseModel):
     on_unspeakable: OnUnspeakable
     split_chapters: bool
     fallback: Fallback | None = None
+    on_error: OnError = OnError.PARTIAL

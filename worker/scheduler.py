@@ -12,7 +12,7 @@ import time
 from shared.errors import TransientError
 from shared.farm import Farm, farm_of
 from shared.jobs import JobState
-from shared.ledger import jobs, marks, nodes, offers, segments, steps
+from shared.ledger import jobs, marks, nodes, offers, replays, segments, steps
 from shared.lifeline import die_with_parent
 from shared.logs import configure_logging
 from shared.scheduling.pools import POOLS
@@ -55,6 +55,7 @@ def sweep(farm: Farm) -> None:
             )
         )
     farm.database.transact(nodes.forget_silent)
+    farm.database.transact(replays.forget_old)
     farm.database.transact(offers.find_forgotten)
     farm.database.transact(marks.forget_old)
 

@@ -1,4 +1,4 @@
-"""Jobs: submit, look, list, pause, resume, cancel."""
+"""Jobs: submit, look, list, pause, resume, cancel, try again."""
 
 from functools import partial
 from typing import Annotated
@@ -14,7 +14,7 @@ from api.routes.answers import SUBMISSION, Responses, refusals, require_json
 from api.submitting import accept
 from api.views.job import JobPage, JobView
 from shared.jobs import JobState
-from shared.ledger import jobs, pausing
+from shared.ledger import jobs, pausing, retrying
 from shared.ledger.jobs import JobRecord
 from shared.tiers import Tier
 
@@ -140,3 +140,16 @@ def pause_job(deps: With, tenant: Tenant, job_id: JobId) -> JobView:
 def resume_job(deps: With, tenant: Tenant, job_id: JobId) -> JobView:
     """Let a paused job go on; its `due_at` has moved by the pause. Any other is left as it is."""
     return JobView.of(deps.transact(lambda conn: pausing.resume(conn, tenant, job_id)))
+
+
+@router.post("/{job_id}/retry", responses=refusals(404, 409, 503), summary="Try a job again")
+def retry_job(deps: With, tenant: Tenant, job_id: JobId) -> JobView:
+    """Take up a partial or failed job again. Only what is missing is rendered.
+
+    Files without a gap are kept; `due_at` moves by the time since the job ended. A job that is
+    alive is left, and shown, as it is.
+    """
+    retried = deps.transact(lambda conn: retrying.retry(conn, tenant, job_id))
+    for step_id in retried.step_ids:
+        deps.waker.wake(step_id)
+    return JobView.of(retried.job)

@@ -51,6 +51,7 @@ JOB_EXAMPLE: dict[str, JsonValue] = {
         "pause": "/v1/jobs/01KB9Z7Q4C4F6W8Y2N3M5P7R9T/pause",
         "resume": "/v1/jobs/01KB9Z7Q4C4F6W8Y2N3M5P7R9T/resume",
         "cancel": "/v1/jobs/01KB9Z7Q4C4F6W8Y2N3M5P7R9T/cancel",
+        "retry": "/v1/jobs/01KB9Z7Q4C4F6W8Y2N3M5P7R9T/retry",
     },
 }
 
@@ -92,6 +93,7 @@ class LinksView(View):
     pause: str
     resume: str
     cancel: str
+    retry: str
 
 
 class JobView(View):
@@ -163,6 +165,7 @@ class JobView(View):
                 pause=f"{path}/pause",
                 resume=f"{path}/resume",
                 cancel=f"{path}/cancel",
+                retry=f"{path}/retry",
             ),
         )
 

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, func, select, update
-from sqlalchemy.exc import IntegrityError
 
 from shared.deadlines import job_due_at
-from shared.errors import ConflictError, NotFoundError
+from shared.errors import NotFoundError
 from shared.ids import new_id
 from shared.jobs import ALIVE, JobSpec, JobState
-from shared.ledger import progress
+from shared.ledger import progress, replays
 from shared.ledger import tables as t
 from shared.ledger.clock import db_now, read_clock
 from shared.ledger.outbox import record_end
@@ -77,22 +76,16 @@ def accept(conn: Connection, new: NewJob, target: TierSettings) -> Accepted:
     """Write job, text and plan step in one transaction; nothing else exists before it commits.
 
     With an idempotency key, an equal earlier request returns its job and an unequal one raises
-    ConflictError. Raises IntegrityError when the same key races: see `is_key_race`.
+    ConflictError. Raises IntegrityError when the same key races: see `replays.is_race`.
     """
     if new.idempotency_key is not None:
-        replay = find_replay(conn, new.tenant, new.idempotency_key, new.request_sha256)
-        if replay is not None:
-            return replay
+        earlier = replays.find(conn, new.tenant, new.idempotency_key, new.request_sha256)
+        if earlier is not None:
+            return Accepted(earlier, None, replayed=True)
     job_id, step_id, now = new_id(), new_id(), read_clock(conn)
     if new.idempotency_key is not None:
-        conn.execute(
-            t.idempotency.insert().values(
-                tenant=new.tenant,
-                key=new.idempotency_key,
-                request_sha256=new.request_sha256,
-                job_id=job_id,
-                created_at=now,
-            )
+        replays.remember(
+            conn, new.tenant, new.idempotency_key, new.request_sha256, job_id=job_id, now=now
         )
     conn.execute(
         t.job.insert().values(
@@ -126,31 +119,6 @@ def accept(conn: Connection, new: NewJob, target: TierSettings) -> Accepted:
         )
     )
     return Accepted(job_id, step_id, replayed=False)
-
-
-def find_replay(
-    conn: Connection, tenant: str, idempotency_key: str, request_sha256: str
-) -> Accepted | None:
-    """The job that an equal earlier request made. Raises ConflictError for an unequal one."""
-    row = conn.execute(
-        select(t.idempotency).where(
-            t.idempotency.c.tenant == tenant, t.idempotency.c.key == idempotency_key
-        )
-    ).one_or_none()
-    if row is None:
-        return None
-    if row.request_sha256 != request_sha256:
-        raise ConflictError(
-            "this Idempotency-Key was used before with a different request body",
-            code="idempotency-key-reused",
-            job_id=row.job_id,
-        )
-    return Accepted(row.job_id, None, replayed=True)
-
-
-def is_key_race(error: IntegrityError) -> bool:
-    """True when two submits with one idempotency key met: the loser should look again."""
-    return "idempotency" in str(error.orig)
 
 
 def get(conn: Connection, tenant: str, job_id: str) -> JobRecord:
@@ -267,10 +235,12 @@ def still_rendering(conn: Connection, job_ids: Collection[str]) -> frozenset[str
 
 
 def overdue_ids(conn: Connection, max_age_s: float) -> list[str]:
-    """Live jobs older than the age limit."""
+    """Live jobs older than the age limit; a retry starts a job's age anew."""
+    oldest = read_clock(conn) - max_age_s
+    begun_at = func.coalesce(t.job.c.retried_at, t.job.c.created_at)
     rows = conn.execute(
         select(t.job.c.id).where(
-            t.job.c.ended_at.is_(None), t.job.c.created_at < read_clock(conn) - max_age_s
+            t.job.c.ended_at.is_(None), t.job.c.created_at < oldest, begun_at < oldest
         )
     )
     return [row.id for row in rows]

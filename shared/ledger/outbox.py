@@ -16,10 +16,15 @@ _EVENTS = {
 
 
 def record_end(conn: Connection, job_id: str, state: JobState) -> None:
-    """Append the end event of a job. Call only from the transaction that moved it there."""
-    tenant = conn.execute(select(t.job.c.tenant).where(t.job.c.id == job_id)).scalar_one()
+    """Append the end event of a job's round. Call only from the transaction that ended it."""
+    job = conn.execute(select(t.job.c.tenant, t.job.c.round).where(t.job.c.id == job_id)).one()
     conn.execute(
         t.outbox.insert().values(
-            id=new_id(), tenant=tenant, job_id=job_id, type=_EVENTS[state], created_at=db_now()
+            id=new_id(),
+            tenant=job.tenant,
+            job_id=job_id,
+            type=_EVENTS[state],
+            round=job.round,
+            created_at=db_now(),
         )
     )

@@ -10,8 +10,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, or_, select, update
 
-from shared.jobs import JobState
-from shared.ledger import marks, steps
+from shared.jobs import JobState, OnError
+from shared.ledger import jobs, marks, steps
 from shared.ledger import tables as t
 from shared.ledger.clock import db_now
 from shared.ledger.segments import JOB, JOB_RENDERS, THE_SEGMENT, TOKEN
@@ -125,7 +125,10 @@ _QUARANTINE = (
 
 
 def quarantine(conn: Connection, job_id: str, index: int, token: int, error: str) -> Committed:
-    """Give a segment up: it becomes a named gap and its part goes on without it."""
+    """Give a segment up: it becomes a named gap and its part goes on without it.
+
+    A job that would rather have nothing than a gap (`on_error`) fails here and now.
+    """
     where = {"the_job": job_id, "the_index": index, "the_token": token}
     row = conn.execute(_QUARANTINE, where | {"the_error": error[:500]}).one_or_none()
     if row is None:
@@ -133,6 +136,11 @@ def quarantine(conn: Connection, job_id: str, index: int, token: int, error: str
     tally = _Tally(quarantined=1)
     tally.add(index, chars=row.chars, audio_s=0.0)
     steps_ready = _settle(conn, job_id, {row.part: tally})
+    spec = conn.execute(select(t.job.c.spec).where(t.job.c.id == job_id)).scalar_one()
+    if spec.get("on_error") == OnError.FAIL:
+        why = f"piece {index} could not be spoken: {error[:300]}"
+        jobs.end(conn, job_id, JobState.FAILED, code="segment-failed", message=why)
+        return Committed(won=True)
     return Committed(won=True, step_id=steps_ready.get(index))
 
 

@@ -26,7 +26,10 @@ class StepClaim:
 
 
 def insert(conn: Connection, job_id: str, kind: StepKind, *, part: int = t.WHOLE_JOB) -> str:
-    """Add a step; its uniqueness in (job, kind, part, round) makes a second insert fail loudly."""
+    """Add a step of the job's present round.
+
+    Its uniqueness in (job, kind, part, round) makes a second insert fail loudly.
+    """
     step_id = new_id()
     conn.execute(
         t.step.insert().values(
@@ -34,6 +37,7 @@ def insert(conn: Connection, job_id: str, kind: StepKind, *, part: int = t.WHOLE
             job_id=job_id,
             kind=kind,
             part=part,
+            round=select(t.job.c.round).where(t.job.c.id == job_id).scalar_subquery(),
             state=StepState.PENDING,
             created_at=db_now(),
         )

@@ -72,6 +72,15 @@ job = Table(
     Column("error_message", Text),
     Column("head_due_at", Float(53), comment="due time of the first waiting segment, if any waits"),
     Column("turn_s", Float(53), nullable=False, server_default="0"),
+    Column(
+        "round",
+        Integer,
+        nullable=False,
+        default=0,
+        server_default="0",
+        comment="how often it was tried again",
+    ),
+    Column("retried_at", Float(53)),
 )
 IS_WAITING_TO_RENDER = text("job.state = 'rendering' AND job.head_due_at IS NOT NULL")
 for _name, _columns in (

@@ -12,7 +12,7 @@ from shared.ledger.plans import PlannedPart, PlannedSegment
 from shared.ledger.segments import Claim
 from shared.ledger.settling import Audio
 from shared.ledger.steps import StepClaim
-from shared.ledger.tables import segment
+from shared.ledger.tables import segment, step
 from shared.messages import SynthMessage
 from shared.scheduling.offer import Pick
 from shared.segments import SegmentKind
@@ -40,6 +40,27 @@ def claim_step(
     )
     assert claimed is not None
     return claimed
+
+
+def claim_any_step(database: Database, job_id: str) -> StepClaim | None:
+    """Dispatch and lease one waiting step of the job, if there is one."""
+    waiting = database.read(
+        lambda conn: (
+            conn.execute(
+                select(step.c.id)
+                .where(step.c.job_id == job_id, step.c.state == "pending")
+                .order_by(step.c.created_at)
+            )
+            .scalars()
+            .all()
+        )
+    )
+    if not waiting:
+        return None
+    [message] = database.transact(lambda conn: steps.dispatch(conn, step_ids=waiting[:1]))
+    return database.transact(
+        lambda conn: steps.claim(conn, message.step_id, message.dispatch_no, lease_s=LEASE_S)
+    )
 
 
 def planned_rows(parts: int, per_part: int) -> tuple[list[PlannedPart], list[PlannedSegment]]:

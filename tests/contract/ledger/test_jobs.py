@@ -18,6 +18,7 @@ from shared.ledger import (
     jobs,
     nodes,
     plans,
+    replays,
     segment_records,
     settling,
     steps,
@@ -77,7 +78,7 @@ def test_racing_submits_with_one_key_make_one_job(database: Database) -> None:
             try:
                 return database.transact(lambda conn: jobs.accept(conn, same, story.TARGET)).job_id
             except IntegrityError as error:
-                if not jobs.is_key_race(error):
+                if not replays.is_race(error):
                     raise
         raise AssertionError("a key race is lost at most once")
 
