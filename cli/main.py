@@ -14,6 +14,7 @@ from cli.keys import keys_app
 from cli.render import render_command
 from cli.tune import tune_command
 from cli.up import up_command
+from cli.verify import verify_command
 from cli.voices import voices_command
 
 
@@ -35,6 +36,7 @@ def build_app() -> typer.Typer:
     app.add_typer(keys_app, name="keys")
     app.command("voices")(voices_command)
     app.command("tune")(tune_command)
+    app.command("verify")(verify_command)
     app.command("doctor")(doctor_command)
     return app
 

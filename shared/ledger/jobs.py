@@ -158,6 +158,14 @@ def page(
     return _records(conn, conn.execute(query.order_by(t.job.c.id.desc()).limit(limit)).all())
 
 
+def tenant_of(conn: Connection, job_id: str) -> str:
+    """Whose a job is, for operators. Raises NotFoundError."""
+    tenant = conn.execute(select(t.job.c.tenant).where(t.job.c.id == job_id)).scalar_one_or_none()
+    if tenant is None:
+        raise NotFoundError(f"there is no job {job_id}", code="job-not-found")
+    return str(tenant)
+
+
 def read_spec(conn: Connection, job_id: str) -> tuple[str, JobSpec]:
     """(tenant, frozen settings) of a job, for workers."""
     row = conn.execute(select(t.job.c.tenant, t.job.c.spec).where(t.job.c.id == job_id)).one()
