@@ -13,6 +13,7 @@ from api.deps import JobId, With
 from api.routes.answers import SUBMISSION, Responses, refusals, require_json
 from api.submitting import accept
 from api.views.job import JobPage, JobView
+from shared.crashpoints import crash_point
 from shared.jobs import JobState
 from shared.ledger import jobs, pausing, retrying
 from shared.ledger.jobs import JobRecord
@@ -74,6 +75,7 @@ async def submit(
     """Hand text in. The answer comes once the job is recorded; rendering follows by itself."""
     require_json(request.headers)
     body = await request.body()
+    crash_point("api.read")
     receipt = await to_thread.run_sync(
         partial(accept, deps, caller, body, idempotency_key), limiter=deps.submits
     )
@@ -82,6 +84,7 @@ async def submit(
         headers["Idempotent-Replayed"] = "true"
     if receipt.step_id is not None:
         deps.waker.wake(receipt.step_id)
+    crash_point("api.answering")
     return Response(
         receipt.job.model_dump_json(),
         status_code=200 if receipt.replayed else 201,
