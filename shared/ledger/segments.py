@@ -303,6 +303,27 @@ def release(
     return True
 
 
+# When it may be sent is left as it was: it was sent, so that time has come.
+_PUT_BACK = (
+    update(t.segment)
+    .where(_THE_SEGMENT, _c.token == _TOKEN, _c.state == SegmentState.LEASED)
+    .values(state=SegmentState.PENDING, attempt=_c.attempt - 1, lease_until=None)
+)
+
+
+def put_back(conn: Connection, job_id: str, index: int, token: int) -> bool:
+    """Give a claim back that no engine has begun, because its job was paused.
+
+    Nothing counts against the segment, and it may be sent again as soon as its job goes on. False:
+    it was not this token's.
+    """
+    where = {"the_job": job_id, "the_index": index, "the_token": token}
+    if conn.execute(_PUT_BACK, where).rowcount != 1:
+        return False
+    refresh_heads(conn, [job_id])
+    return True
+
+
 def take_back_expired(conn: Connection) -> int:
     """Return segments whose lease ran out to the waiting ones. Returns how many."""
     taken = conn.execute(
@@ -373,6 +394,22 @@ def _settle(
     return part_rendered(conn, job_id, part) if row.remaining == 0 else None
 
 
+# With its last sentence a paused job has nothing left to pause: the flag goes, and the promise has
+# moved by the time that it was set.
+_stood_s = func.coalesce(db_now() - t.job.c.paused_at, 0.0)
+_RENDERED = (
+    update(t.job)
+    .where(t.job.c.id == _JOB, t.job.c.state == JobState.RENDERING)
+    .values(
+        state=JobState.ASSEMBLING,
+        rendered_at=db_now(),
+        paused=False,
+        paused_at=None,
+        due_at=t.job.c.due_at + _stood_s,
+    )
+)
+
+
 def part_rendered(conn: Connection, job_id: str, part: int) -> str:
     """Insert a part's assembly step; when it was the last part to render, the job moves on."""
     step_id = steps.insert(conn, job_id, StepKind.ASSEMBLE, part=part)
@@ -383,9 +420,5 @@ def part_rendered(conn: Connection, job_id: str, part: int) -> str:
         .returning(t.job.c.parts_rendering)
     ).scalar_one()
     if rendering == 0:
-        conn.execute(
-            update(t.job)
-            .where(t.job.c.id == job_id, t.job.c.state == JobState.RENDERING)
-            .values(state=JobState.ASSEMBLING, rendered_at=db_now())
-        )
+        conn.execute(_RENDERED, {"the_job": job_id})
     return step_id
