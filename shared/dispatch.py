@@ -1,6 +1,6 @@
 """Filling the windows: the bounded set of each pool's segments that Redis holds at a time.
 
-Who enters is decided by `shared.scheduling`; here its choice is carried out.
+Who enters is chosen in `shared.ledger.feeding`; here it is sent.
 
 A segment is marked as dispatched in the ledger before it is published. If the publish fails or
 the broker forgets, `recover_lost` finds out by comparing what both sides hold, and sends it again
@@ -16,12 +16,10 @@ from sqlalchemy import Connection
 from shared.broker import Broker, segment_task_id, step_task_id
 from shared.crashpoints import crash_point
 from shared.errors import BrokerError
-from shared.ledger import feeding, nodes, offers, steps
-from shared.ledger.clock import read_clock
+from shared.ledger import feeding, nodes, steps
 from shared.ledger.database import Database
 from shared.messages import SynthMessage
-from shared.scheduling.choose import choose
-from shared.scheduling.pools import POOLS, Pool, pool_of
+from shared.scheduling.pools import Pool, pool_of
 from shared.settings import Settings
 from shared.tiers import Tier
 
@@ -49,32 +47,9 @@ class Dispatcher:
         return len(messages)
 
     def _mark(self, conn: Connection, pool: Pool) -> list[SynthMessage]:
-        """Let the policy choose who enters the window, and mark them, under the tiers' locks."""
         for tier in pool.tiers:
             self.database.lock_tier(conn, tier)
-        room = self._window(conn) - self._in_flight(conn, pool)
-        messages: list[SynthMessage] = []
-        while room > 0:
-            now = read_clock(conn)
-            state, sent_s = offers.load_state(conn, pool.name)
-            elsewhere_s = sum(offers.load_state(conn, p.name)[1] for p in POOLS if p is not pool)
-            choice = choose(
-                pool,
-                [offers.offer(conn, tier, room, now) for tier in pool.tiers],
-                state,
-                room=room,
-                now_s=now,
-                elsewhere_s=elsewhere_s,
-            )
-            if not choice.picks:
-                break
-            sent_s += sum(pick.audio_s for pick in choice.picks)
-            offers.record(conn, pool.name, choice, sent_s=sent_s)
-            messages += feeding.mark(conn, choice.picks)
-            room -= len(choice.picks)
-            if not choice.short:
-                break
-        return messages
+        return feeding.fill(conn, pool, self._window(conn) - self._in_flight(conn, pool))
 
     def is_low(self, conn: Connection, tier: Tier) -> bool:
         """True when less than half of the window is in flight: asked with every commit."""

@@ -234,12 +234,14 @@ def end(
     return True
 
 
-def still_rendering(conn: Connection, job_ids: Collection[str]) -> frozenset[str]:
-    """Which of these jobs are being rendered, paused or not."""
+def still_rendering(conn: Connection, job_ids: Collection[str]) -> dict[str, bool]:
+    """Those of these jobs that are being rendered, by whether they are paused."""
     rows = conn.execute(
-        select(t.job.c.id).where(t.job.c.id.in_(job_ids), t.job.c.state == JobState.RENDERING)
+        select(t.job.c.id, t.job.c.paused).where(
+            t.job.c.id.in_(job_ids), t.job.c.state == JobState.RENDERING
+        )
     )
-    return frozenset(rows.scalars())
+    return {row.id: row.paused for row in rows}
 
 
 def overdue_ids(conn: Connection, max_age_s: float) -> list[str]:

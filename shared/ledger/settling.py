@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, or_, select, update
+from sqlalchemy import Connection, Row, bindparam, func, or_, select, update
 
 from shared.jobs import JobState, OnError
 from shared.ledger import jobs, marks, steps
@@ -210,6 +210,22 @@ def _count(conn: Connection, job_id: str, part: int, tally: _Tally) -> Row[Any]:
     ).one()
 
 
+# With its last sentence a paused job has nothing left to pause: the flag goes, and the promise has
+# moved by the time that it was set.
+_stood_s = func.coalesce(db_now() - t.job.c.paused_at, 0.0)
+_RENDERED = (
+    update(t.job)
+    .where(t.job.c.id == JOB, t.job.c.state == JobState.RENDERING)
+    .values(
+        state=JobState.ASSEMBLING,
+        rendered_at=db_now(),
+        paused=False,
+        paused_at=None,
+        due_at=t.job.c.due_at + _stood_s,
+    )
+)
+
+
 def part_rendered(conn: Connection, job_id: str, part: int) -> str:
     """Insert a part's assembly step; when it was the last part to render, the job moves on."""
     step_id = steps.insert(conn, job_id, StepKind.ASSEMBLE, part=part)
@@ -220,9 +236,5 @@ def part_rendered(conn: Connection, job_id: str, part: int) -> str:
         .returning(t.job.c.parts_rendering)
     ).scalar_one()
     if rendering == 0:
-        conn.execute(
-            update(t.job)
-            .where(t.job.c.id == job_id, t.job.c.state == JobState.RENDERING)
-            .values(state=JobState.ASSEMBLING, rendered_at=db_now())
-        )
+        conn.execute(_RENDERED, {"the_job": job_id})
     return step_id

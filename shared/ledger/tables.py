@@ -86,7 +86,7 @@ IS_WAITING_TO_RENDER = text("job.state = 'rendering' AND job.head_due_at IS NOT 
 for _name, _columns in (
     ("ix_job_head", (job.c.tier, job.c.head_due_at, job.c.id)),
     ("ix_job_end", (job.c.tier, job.c.due_at, job.c.id)),
-    ("ix_job_turn", (job.c.tier, job.c.tenant, job.c.turn_s)),
+    ("ix_job_turn", (job.c.tier, job.c.tenant, job.c.turn_s, job.c.head_due_at, job.c.id)),
 ):
     Index(
         _name,

@@ -116,7 +116,9 @@ def feed(database: Database, limit: int = 100) -> list[SynthMessage]:
             for job in offered.jobs
             for segment in job.segments
         ]
-        return feeding.mark(conn, picks[:limit])
+        messages = feeding.mark(conn, picks[:limit])
+        offers.refresh_heads(conn, [message.job_id for message in messages])
+        return messages
 
     return database.transact(mark)
 
