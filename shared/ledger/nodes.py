@@ -7,6 +7,7 @@ from sqlalchemy import Connection, delete, func, select
 from shared.ledger import tables as t
 from shared.ledger.clock import db_now, read_clock
 from shared.ledger.upsert import upsert
+from shared.scheduling.depth import Fleet
 from shared.voices import EngineInfo
 
 NODE_SILENCE_S = 15.0  # a node that has not been heard of for this long is not counted
@@ -71,6 +72,23 @@ def engines(conn: Connection) -> list[EngineRecord]:
 _LIVE_SLOTS = select(func.coalesce(func.sum(t.node.c.slots), 0)).where(
     t.node.c.heartbeat_at >= db_now() - NODE_SILENCE_S
 )
+
+
+_FLEETS = (
+    select(
+        t.node.c.slots,
+        t.engine.c.info["pads"].as_boolean().label("pads"),
+        func.count().label("nodes"),
+    )
+    .join_from(t.node, t.engine, t.engine.c.name == t.node.c.engine)
+    .where(t.node.c.heartbeat_at >= db_now() - NODE_SILENCE_S)
+    .group_by(t.node.c.engine, t.node.c.slots, "pads")
+)
+
+
+def fleets(conn: Connection) -> list[Fleet]:
+    """The nodes that are alive, by engine: asked for with every commit."""
+    return [Fleet(row.nodes, row.slots, bool(row.pads)) for row in conn.execute(_FLEETS)]
 
 
 def live_slots(conn: Connection) -> int:

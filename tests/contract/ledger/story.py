@@ -30,7 +30,7 @@ def claim_step(
     database: Database, job_id: str, kind: StepKind, lease_s: float = LEASE_S
 ) -> StepClaim:
     """Dispatch what waits and lease the job's one step of this kind."""
-    messages = database.transact(steps.dispatch)
+    messages = database.transact(lambda conn: steps.dispatch(conn, window=100))
     [message] = [m for m in messages if m.kind == kind and m.job_id == job_id]
     claimed = database.transact(
         lambda conn: steps.claim(conn, message.step_id, message.dispatch_no, lease_s=lease_s)
