@@ -77,6 +77,8 @@ def ask_ledger(farm: Watched, query: str, values: Sequence[object] = ()) -> list
 def _make_key(farm: Watched, tenant: str) -> str:
     command = [sys.executable, "-m", "cli", "keys", "create", "--json", "--tenant", tenant]
     made = subprocess.run(
-        [*command, "--data", str(farm.data_dir)], check=True, capture_output=True, text=True
+        [*command, "--data", str(farm.data_dir)], check=False, capture_output=True, text=True
     )
+    if made.returncode != 0:
+        raise RuntimeError(f"no key for {tenant}: {made.stderr.strip()}")
     return str(json.loads(made.stdout)["key"])

@@ -69,11 +69,6 @@ def engines(conn: Connection) -> list[EngineRecord]:
     return [EngineRecord(EngineInfo.model_validate(row.info), row.nodes, row.slots) for row in rows]
 
 
-_LIVE_SLOTS = select(func.coalesce(func.sum(t.node.c.slots), 0)).where(
-    t.node.c.heartbeat_at >= db_now() - NODE_SILENCE_S
-)
-
-
 _FLEETS = (
     select(
         t.node.c.slots,
@@ -89,11 +84,6 @@ _FLEETS = (
 def fleets(conn: Connection) -> list[Fleet]:
     """The nodes that are alive, by engine: asked for with every commit."""
     return [Fleet(row.nodes, row.slots, bool(row.pads)) for row in conn.execute(_FLEETS)]
-
-
-def live_slots(conn: Connection) -> int:
-    """Slots of all live nodes: what the farm can hold at once."""
-    return int(conn.execute(_LIVE_SLOTS).scalar_one())
 
 
 def live_nodes(conn: Connection) -> int:

@@ -21,6 +21,7 @@ from shared.tiers import Tier
 Owner = tuple[Tier, str]  # a tenant in a tier
 
 _GOES_FIRST = 1 / SHARED_POOL.late_bulk_share
+SHARE_WINDOW_S = 10.0  # shorter than a rate's: what was in the queues before comes out first
 _PRIOR_CHARS = 600.0  # what is expected of a neighbour weighs as much as so much of the job
 
 
@@ -69,9 +70,10 @@ def time_left_s(
     paid = cost.of(segments=now.segments - base.segments, chars=now.chars - base.chars)
     due = cost.of(segments=segments_left, chars=chars_left)
     for one in neighbours:
-        chars, segments, mine = _meanwhile(one.marks, own, base.at)
+        chars, segments, _ = _meanwhile(one.marks, own, base.at)
         paid += cost.of(segments=segments, chars=chars)
-        share = (chars + _PRIOR_CHARS * one.expected) / (mine + _PRIOR_CHARS)
+        theirs, _, mine = _meanwhile(one.marks, own, max(base.at, now.at - SHARE_WINDOW_S))
+        share = (theirs + _PRIOR_CHARS * one.expected) / (mine + _PRIOR_CHARS)
         if one.chars_left > 0:
             part = min(1.0, share * chars_left / one.chars_left)
             due += part * cost.of(segments=one.segments_left, chars=one.chars_left)

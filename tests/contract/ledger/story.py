@@ -77,8 +77,8 @@ def plan(database: Database, job_id: str, *, parts: int = 1, per_part: int = 3) 
     database.transact(lambda conn: plans.finish_plan(conn, claimed))
 
 
-def planned_job(database: Database, *, parts: int = 1, per_part: int = 3) -> str:
-    job_id = submit(database)
+def planned_job(database: Database, *, parts: int = 1, per_part: int = 3, **changes: object) -> str:
+    job_id = submit(database, **changes)
     plan(database, job_id, parts=parts, per_part=per_part)
     return job_id
 

@@ -123,7 +123,10 @@ def test_it_is_what_turns_by_the_character_come_to(
     others = [story(*[float(rate)] * 60) for rate in rates]
     found = left_s(
         own,
-        [neighbour(marks, left) for marks, left in zip(others, lefts, strict=False)],
+        [
+            neighbour(marks, left, fair=rate / 400)
+            for marks, left, rate in zip(others, lefts, rates, strict=False)
+        ],
         chars=mine,
         segments=mine // 50,
     )
