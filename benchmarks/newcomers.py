@@ -25,7 +25,7 @@ MANY = 100
 # (sentences, seconds from the moment the flood is in): some meet its planning, some its rendering.
 NEWCOMERS = ((1, 0.0), (1, 3.0), (1, 6.13), (1, 9.29), (MANY, 12.41), (1, 25.58))
 WITHIN_S = 300.0
-RUSH_SENTENCES = 4  # of a job of the rush flood
+RUSH_SENTENCES = 40  # of a job of the rush flood: more jobs would flood planning, not devices
 RUSH_LOAD = 1.1
 SETTLE_S = 15.0  # until windows are full of what the share is judged by
 

@@ -21,7 +21,7 @@ from shared.tiers import Tier
 Owner = tuple[Tier, str]  # a tenant in a tier
 
 _GOES_FIRST = 1 / SHARED_POOL.late_bulk_share
-SHARE_WINDOW_S = 10.0  # shorter than a rate's: what was in the queues before comes out first
+SHARE_WINDOW_S = 10.0  # shorter than a rate's: who has come meanwhile shows in it at once
 _PRIOR_CHARS = 600.0  # what is expected of a neighbour weighs as much as so much of the job
 
 
@@ -72,7 +72,9 @@ def time_left_s(
     for one in neighbours:
         chars, segments, _ = _meanwhile(one.marks, own, base.at)
         paid += cost.of(segments=segments, chars=chars)
-        theirs, _, mine = _meanwhile(one.marks, own, max(base.at, now.at - SHARE_WINDOW_S))
+        # Less urgent tiers get nothing but what was in the queues before, which is out soon.
+        lately_s = SHARE_WINDOW_S if one.expected > 0 else SHARE_WINDOW_S / 2
+        theirs, _, mine = _meanwhile(one.marks, own, max(base.at, now.at - lately_s))
         share = (theirs + _PRIOR_CHARS * one.expected) / (mine + _PRIOR_CHARS)
         if one.chars_left > 0:
             part = min(1.0, share * chars_left / one.chars_left)

@@ -11,7 +11,8 @@ from math import ceil
 
 from shared.tiers import Tier
 
-_THREADS = 2  # a slot: one renders, one encodes and uploads
+_THREADS = 3  # a slot: one renders, the others encode and upload, and wait for the next batch
+_THREADS_RUSH = 2  # its batches are small
 _THREADS_PADDED = 4  # as many again, for the host to choose from when a batch ends
 _THREADS_SINGLE = 3  # of a node with one slot
 
@@ -29,7 +30,9 @@ def threads(slots: int, *, rush: bool, pads: bool) -> int:
     """Sentences that a node's consumer takes at a time."""
     if slots == 1:
         return _THREADS_SINGLE
-    return slots * (_THREADS_PADDED if pads and not rush else _THREADS)
+    if rush:
+        return slots * _THREADS_RUSH
+    return slots * (_THREADS_PADDED if pads else _THREADS)
 
 
 def window(

@@ -70,11 +70,9 @@ def test_most_of_the_way_the_time_left_is_within_what_is_promised(path: Path) ->
     assert max(map(abs, found)) <= WITHIN, found
 
 
-def test_at_a_fifth_it_is_within_a_tenth_beside_others_of_the_same_tier() -> None:
-    """Beside bulk, a standard book is too careful at first: the queues are full of bulk then."""
+def test_at_a_fifth_it_is_within_a_tenth() -> None:
     for path in TRACES:
         trace = json.loads(path.read_text(encoding="utf-8"))
         early = [error for fraction, error in errors(trace) if 0.17 <= fraction <= 0.24]
-        limit = 2 * WITHIN if path.stem == "beside_bulk" else 0.1
         assert early
-        assert max(map(abs, early)) <= limit, (path.stem, early)
+        assert max(map(abs, early)) <= 0.1, (path.stem, early)

@@ -16,14 +16,14 @@ fleets = st.lists(
 
 
 def depth(tiers: Sequence[Tier], found: Sequence[Fleet], *, least: int = 1) -> int:
-    return window(tiers, found, factor=2.5, padded_factor=6.0, least=least)
+    return window(tiers, found, factor=3.5, padded_factor=6.0, least=least)
 
 
 def test_only_an_engine_that_pads_gets_a_choice() -> None:
     assert depth(SHARED, [Fleet(1, 8, pads=True)]) == 48
-    assert depth(SHARED, [Fleet(1, 8, pads=False)]) == 20
+    assert depth(SHARED, [Fleet(1, 8, pads=False)]) == 28
     assert threads(8, rush=False, pads=True) == 32
-    assert threads(8, rush=False, pads=False) == 16
+    assert threads(8, rush=False, pads=False) == 24
 
 
 def test_rush_waits_behind_no_more_than_its_consumers_take() -> None:
