@@ -218,7 +218,7 @@ def test_work_is_done_in_the_end_and_never_waits_longer_than_its_tier_allows(
     while left:
         decision = policy(slots).decide(left, [], may_arrive=may_arrive, now_s=now_s)
         if decision.wait_s is not None:
-            assert 0 < decision.wait_s <= 0.2
+            assert 0 < decision.wait_s <= 0.2 + 1e-9  # of clocks at a thousand seconds
             now_s += decision.wait_s + 1e-6
         else:
             assert decision.admit
