@@ -124,7 +124,12 @@ class Settings(BaseSettings):
         ge=0,
         description="an engine host is renewed when grown by so many megabytes; 0: never",
     )
-    window_factor: float = Field(default=6.0, ge=1, description="window = factor * slots, per tier")
+    window_factor: float = Field(
+        default=3.5, ge=1, description="window = factor * slots, of standard and bulk together"
+    )
+    window_factor_padded: float = Field(
+        default=6.0, ge=1, description="the same for engines whose batches are padded"
+    )
     window_min: int = Field(default=16, ge=1, description="least window of a tier, in segments")
     commit_most: int = Field(
         default=8, ge=1, le=64, description="sentences stored in one object and committed together"
@@ -134,6 +139,9 @@ class Settings(BaseSettings):
         ge=0,
         description="a finished sentence waits so long for others to be committed with; "
         "rush never waits",
+    )
+    step_window: int = Field(
+        default=1, ge=1, description="steps of each kind that are sent ahead of the workers"
     )
     redispatch_after_s: float = Field(
         default=5.0, description="a dispatch is not suspected lost before this age"

@@ -80,7 +80,7 @@ def _assemble_part(farm: Farm, claimed: StepClaim) -> None:
     if not committed.won:
         farm.store.delete([key])
     elif committed.step_id is not None:
-        farm.dispatcher.send_steps([committed.step_id])
+        farm.dispatcher.send_steps()
 
 
 def _clips(farm: Farm, claimed: StepClaim, progress: Callable[[], None]) -> Iterator[Clip]:

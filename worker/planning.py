@@ -76,7 +76,7 @@ def run_plan(farm: Farm, claimed: StepClaim) -> None:
     crash_point("plan.finished")
     farm.dispatcher.fill(spec.tier)
     if step_ids:
-        farm.dispatcher.send_steps(step_ids)
+        farm.dispatcher.send_steps()
 
 
 def _write(farm: Farm, claimed: StepClaim, spec: JobSpec, chunk: Sequence[PlannedSegment]) -> bool:

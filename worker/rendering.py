@@ -200,7 +200,7 @@ class Renderer:
         """Send what the commit made ready; the scheduler does it if we cannot."""
         try:
             if outcome.step_id is not None:
-                self.farm.dispatcher.send_steps([outcome.step_id])
+                self.farm.dispatcher.send_steps()
             if outcome.window_is_low:
                 self.farm.dispatcher.fill(Tier(claim.tier))
         except TransientError as error:

@@ -12,7 +12,7 @@ from shared.ledger.plans import PlannedPart, PlannedSegment
 from shared.ledger.segments import Claim
 from shared.ledger.settling import Audio
 from shared.ledger.steps import StepClaim
-from shared.ledger.tables import segment, step
+from shared.ledger.tables import segment
 from shared.messages import SynthMessage
 from shared.scheduling.offer import Pick
 from shared.segments import SegmentKind
@@ -33,7 +33,7 @@ def claim_step(
     database: Database, job_id: str, kind: StepKind, lease_s: float = LEASE_S
 ) -> StepClaim:
     """Dispatch what waits and lease the job's one step of this kind."""
-    messages = database.transact(steps.dispatch)
+    messages = database.transact(lambda conn: steps.dispatch(conn, window=100))
     [message] = [m for m in messages if m.kind == kind and m.job_id == job_id]
     claimed = database.transact(
         lambda conn: steps.claim(conn, message.step_id, message.dispatch_no, lease_s=lease_s)
@@ -43,23 +43,14 @@ def claim_step(
 
 
 def claim_any_step(database: Database, job_id: str) -> StepClaim | None:
-    """Dispatch and lease one waiting step of the job, if there is one."""
-    waiting = database.read(
-        lambda conn: (
-            conn.execute(
-                select(step.c.id)
-                .where(step.c.job_id == job_id, step.c.state == "pending")
-                .order_by(step.c.created_at)
-            )
-            .scalars()
-            .all()
-        )
-    )
-    if not waiting:
+    """Dispatch what waits and lease a step of the job, if there is one."""
+    database.transact(lambda conn: steps.dispatch(conn, window=100))
+    sent = database.read(lambda conn: steps.dispatched_before(conn, -1))
+    mine = [message for message in sent if message.job_id == job_id]
+    if not mine:
         return None
-    [message] = database.transact(lambda conn: steps.dispatch(conn, step_ids=waiting[:1]))
     return database.transact(
-        lambda conn: steps.claim(conn, message.step_id, message.dispatch_no, lease_s=LEASE_S)
+        lambda conn: steps.claim(conn, mine[0].step_id, mine[0].dispatch_no, lease_s=LEASE_S)
     )
 
 
@@ -101,8 +92,8 @@ def plan(database: Database, job_id: str, *, parts: int = 1, per_part: int = 3) 
     database.transact(lambda conn: plans.finish_plan(conn, claimed))
 
 
-def planned_job(database: Database, *, parts: int = 1, per_part: int = 3) -> str:
-    job_id = submit(database)
+def planned_job(database: Database, *, parts: int = 1, per_part: int = 3, **changes: object) -> str:
+    job_id = submit(database, **changes)
     plan(database, job_id, parts=parts, per_part=per_part)
     return job_id
 

@@ -209,7 +209,7 @@ def test_a_paused_job_whose_last_sentence_comes_in_goes_on_to_its_assembly(
     assert resume(database, job_id).due_at == after.due_at
     with pytest.raises(ConflictError):
         pause(database, job_id)
-    [step] = database.transact(steps.dispatch)
+    [step] = database.transact(lambda conn: steps.dispatch(conn, window=100))
     assert step.kind == StepKind.ASSEMBLE
 
 
