@@ -12,7 +12,7 @@ from shared.deadlines import job_due_at
 from shared.errors import ConflictError, NotFoundError
 from shared.ids import new_id
 from shared.jobs import ALIVE, JobSpec, JobState
-from shared.ledger import progress
+from shared.ledger import progress, webhooks
 from shared.ledger import tables as t
 from shared.ledger.clock import db_now, read_clock
 from shared.ledger.outbox import record_end
@@ -20,6 +20,15 @@ from shared.ledger.progress import Progress
 from shared.segments import SegmentState
 from shared.settings import TierSettings
 from shared.steps import StepKind, StepState
+from shared.webhooks import EventType
+
+
+@dataclass(frozen=True, slots=True)
+class NamedWebhook:
+    """Where a job itself wants news sent: a URL in its normal form, and which news."""
+
+    url: str
+    events: Sequence[EventType]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +47,7 @@ class NewJob:
     idempotency_key: str | None = None
     request_sha256: str = ""
     expected_audio_s: float = 0.0
+    webhook: NamedWebhook | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +71,8 @@ class JobRecord:
     ended_at: float | None
     error_code: str | None
     error_message: str | None
+    webhook_id: str | None
+    webhook_events: Sequence[str]
     progress: Progress
 
 
@@ -73,17 +85,25 @@ class Accepted:
     replayed: bool
 
 
-def accept(conn: Connection, new: NewJob, target: TierSettings) -> Accepted:
+def accept(
+    conn: Connection,
+    new: NewJob,
+    target: TierSettings,
+    mark_of: webhooks.MarkOf | None = None,
+) -> Accepted:
     """Write job, text and plan step in one transaction; nothing else exists before it commits.
 
     With an idempotency key, an equal earlier request returns its job and an unequal one raises
-    ConflictError. Raises IntegrityError when the same key races: see `is_key_race`.
+    ConflictError, as does a webhook that is disabled. `mark_of` is needed for a job that names
+    a webhook. Raises IntegrityError when the same key
+    races: see `is_key_race`.
     """
     if new.idempotency_key is not None:
         replay = find_replay(conn, new.tenant, new.idempotency_key, new.request_sha256)
         if replay is not None:
             return replay
     job_id, step_id, now = new_id(), new_id(), read_clock(conn)
+    told = _told(conn, new, now, mark_of)
     if new.idempotency_key is not None:
         conn.execute(
             t.idempotency.insert().values(
@@ -108,6 +128,7 @@ def accept(conn: Connection, new: NewJob, target: TierSettings) -> Accepted:
             expected_audio_s=new.expected_audio_s,
             created_at=now,
             due_at=job_due_at(now, len(new.text), target),
+            **told,
         )
     )
     conn.execute(
@@ -126,6 +147,24 @@ def accept(conn: Connection, new: NewJob, target: TierSettings) -> Accepted:
         )
     )
     return Accepted(job_id, step_id, replayed=False)
+
+
+def _told(
+    conn: Connection, new: NewJob, now: float, mark_of: webhooks.MarkOf | None
+) -> dict[str, object]:
+    """The columns that say who is told of the job, beside the webhooks that are told of all."""
+    named, told = new.webhook, dict[str, object]()
+    if named is not None:
+        if mark_of is None:
+            raise RuntimeError("a job with a webhook needs the farm's signing secrets")
+        webhook_id = webhooks.find_or_make(conn, new.tenant, named.url, mark_of)
+        webhooks.require_enabled(conn, webhook_id)
+        told = {"webhook_id": webhook_id, "webhook_events": [event.value for event in named.events]}
+    if (named is not None and EventType.PROGRESS in named.events) or webhooks.wants_progress(
+        conn, new.tenant
+    ):
+        told["progress_at"] = now
+    return told
 
 
 def find_replay(
@@ -310,5 +349,7 @@ def _record(row: Row[Any], progress_: Progress) -> JobRecord:
         ended_at=row.ended_at,
         error_code=row.error_code,
         error_message=row.error_message,
+        webhook_id=row.webhook_id,
+        webhook_events=tuple(row.webhook_events or ()),
         progress=progress_,
     )
