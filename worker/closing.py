@@ -1,7 +1,9 @@
 """The last step of a job: write its manifest and end it."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from sqlalchemy import Connection
 
 from shared import object_keys
 from shared.crashpoints import crash_point
@@ -12,6 +14,7 @@ from shared.ledger.deliverables import Deliverable
 from shared.ledger.segment_records import SegmentRecord
 from shared.ledger.steps import StepClaim
 from shared.ledger.tables import WHOLE_JOB
+from shared.messages import DeliveryMessage
 from shared.segments import SegmentKind, SegmentState
 from worker.assembly.manifest import Omission, SegmentEntry, Substitution, manifest_json
 from worker.assembly.multipart import write_bytes
@@ -63,10 +66,16 @@ def close_job(farm: Farm, claimed: StepClaim) -> None:
         samples=0,
         rate_hz=0,
     )
-    if not farm.database.transact(lambda conn: deliverables.commit_job(conn, claimed, manifest)):
+
+    def commit(conn: Connection) -> tuple[bool, Sequence[DeliveryMessage]]:
+        won = deliverables.commit_job(conn, claimed, manifest)
+        return won, farm.postman.mark(conn) if won else ()
+
+    won, messages = farm.database.transact(commit)
+    if not won:
         farm.store.delete([key])
     crash_point("manifest.committed")
-    farm.postman.send_due()
+    farm.postman.publish(messages)
 
 
 def _hashed(pieces: Iterable[bytes], update: Callable[[bytes], None]) -> Iterator[bytes]:

@@ -79,7 +79,7 @@ def claim_next(
         return None
     condition = and_(t.delivery.c.id == delivery_id, t.delivery.c.state == DeliveryState.PENDING)
     claimed = _lease(conn, condition, lease_s)
-    webhooks.refresh(conn, webhook_id)
+    webhooks.refresh(conn, webhook_id, each=each)
     return claimed
 
 
@@ -160,6 +160,7 @@ def settle(
         )
     )
     if settled.rowcount != 1:
+        webhooks.refresh(conn, hook.id)  # the delivery may be gone, with its job
         return False
     conn.execute(
         t.delivery_attempt.insert().values(

@@ -50,7 +50,7 @@ def dispatch(conn: Connection, slots: Mapping[Standing, Slots]) -> list[Delivery
         room = given.total - flying.get(standing, 0)
         for webhook_id in _due(conn, standing, given.each, limit=room):
             take = min(room, given.each - flying_to(conn, webhook_id))
-            marked = _mark(conn, webhook_id, take)
+            marked = _mark(conn, webhook_id, take, given.each)
             room -= len(marked)
             messages += marked
             if room <= 0:
@@ -105,7 +105,7 @@ def due_of(webhook_id: str, now: float, limit: int) -> Any:  # noqa: ANN401 - a 
     )
 
 
-def _mark(conn: Connection, webhook_id: str, limit: int) -> list[DeliveryMessage]:
+def _mark(conn: Connection, webhook_id: str, limit: int, each: int) -> list[DeliveryMessage]:
     now = read_clock(conn)
     if limit <= 0:
         return []
@@ -120,7 +120,7 @@ def _mark(conn: Connection, webhook_id: str, limit: int) -> list[DeliveryMessage
         )
         .returning(t.delivery.c.id, t.delivery.c.dispatch_no)
     ).all()
-    webhooks.refresh(conn, webhook_id)
+    webhooks.refresh(conn, webhook_id, each=each)
     return [DeliveryMessage(row.id, webhook_id, row.dispatch_no) for row in rows]
 
 

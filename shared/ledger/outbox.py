@@ -15,7 +15,7 @@ from shared.jobs import JobState
 from shared.ledger import tables as t
 from shared.ledger.clock import read_clock
 from shared.ledger.event_data import job_data
-from shared.ledger.webhooks import DISABLED, wake
+from shared.ledger.webhooks import DISABLED, lock, wake
 from shared.webhooks import END_EVENTS, DeliveryState, EventType
 
 _PROGRESS_AT_ONCE = 200
@@ -78,6 +78,7 @@ def record_progress(conn: Connection, due: ProgressDue, *, every_s: float) -> bo
 
 def record_test(conn: Connection, tenant: str, webhook_id: str) -> str:
     """Append an event that tells nothing, for this webhook alone. Returns its delivery's id."""
+    lock(conn, webhook_id)
     event_id = _append(conn, tenant, None, EventType.TEST, {"webhook_id": webhook_id})
     [delivery_id] = _deliver(conn, event_id, [Target(webhook_id)])
     return delivery_id

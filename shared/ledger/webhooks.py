@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, case, func, select, update
+from sqlalchemy import Connection, Row, case, func, or_, select, update
 
 from shared.errors import ConflictError, LedgerBusyError, NotFoundError, UsageError
 from shared.ids import new_id
@@ -252,45 +252,47 @@ def lock(conn: Connection, webhook_id: str) -> Row[Any] | None:
 
 
 def wake(conn: Connection, webhook_id: str, now: float) -> None:
-    """Have a webhook looked at as soon as it may be: something for it is due.
-
-    An update of the row in any case: it waits for whoever is just working out `next_at`.
-    """
+    """Have a webhook looked at as soon as it may be: something for it is due. Call under `lock`."""
     c = t.webhook.c
     at = case((c.held_until > now, c.held_until), else_=now)
     sooner = case((c.next_at < at, c.next_at), else_=at)  # null is not sooner
     conn.execute(
         update(t.webhook)
-        .where(c.id == webhook_id)
-        .values(next_at=case((c.disabled_at.is_(None), sooner)))
+        .where(
+            c.id == webhook_id, c.disabled_at.is_(None), or_(c.standing == Standing.GOOD, ~_BUSY)
+        )
+        .values(next_at=sooner)
     )
 
 
-def refresh(conn: Connection, webhook_id: str) -> None:
-    """Work out when something may be sent next, if anything waits. Call under `lock`."""
-    first = conn.execute(
-        select(func.min(t.delivery.c.not_before)).where(
-            t.IS_PENDING_DELIVERY, t.delivery.c.webhook_id == webhook_id
-        )
-    ).scalar_one()
+def refresh(conn: Connection, webhook_id: str, *, each: int | None = None) -> None:
+    """Work out when something may be sent next, if anything waits. Call under `lock`.
+
+    While `each` deliveries are under way (one, to a webhook that is not known to answer) nothing
+    may be: who settles one of them looks again.
+    """
     c = t.webhook.c
-    at = None if first is None else case((c.held_until > first, c.held_until), else_=first)
+    row = conn.execute(
+        select(
+            c.standing, c.disabled_at, c.held_until, _FIRST.label("first"), _FLYING.label("flying")
+        ).where(c.id == webhook_id)
+    ).one_or_none()
+    if row is None:
+        return
+    most = 1 if row.standing != Standing.GOOD else each
+    busy = most is not None and row.flying >= most
+    idle = row.first is None or row.disabled_at is not None
     conn.execute(
         update(t.webhook)
         .where(c.id == webhook_id)
-        .values(next_at=None if at is None else case((c.disabled_at.is_(None), at)))
+        .values(next_at=None if busy or idle else max(row.first, row.held_until))
     )
 
 
 def find_forgotten(conn: Connection) -> int:
     """Wake webhooks for which something waits although they say nothing does. Returns how many."""
     c = t.webhook.c
-    waiting = (
-        select(t.delivery.c.id)
-        .where(t.IS_PENDING_DELIVERY, t.delivery.c.webhook_id == c.id)
-        .correlate(t.webhook)
-        .exists()
-    )
+    waiting = _of_webhook(t.delivery.c.id, t.IS_PENDING_DELIVERY).exists()
     found = conn.execute(
         update(t.webhook)
         .where(c.next_at.is_(None), c.disabled_at.is_(None), waiting)
@@ -299,13 +301,18 @@ def find_forgotten(conn: Connection) -> int:
     return found.rowcount
 
 
-_WAITING = (
-    select(func.count())
-    .select_from(t.delivery)
-    .where(t.IS_PENDING_DELIVERY, t.delivery.c.webhook_id == t.webhook.c.id)
-    .correlate(t.webhook)
-    .scalar_subquery()
-)
+def _of_webhook(what: Any, condition: Any) -> Any:  # noqa: ANN401 - SQL
+    return (
+        select(what)
+        .where(condition, t.delivery.c.webhook_id == t.webhook.c.id)
+        .correlate(t.webhook)
+    )
+
+
+_BUSY = _of_webhook(t.delivery.c.id, t.IS_DELIVERY_IN_FLIGHT).exists()
+_FIRST = _of_webhook(func.min(t.delivery.c.not_before), t.IS_PENDING_DELIVERY).scalar_subquery()
+_FLYING = _of_webhook(func.count(t.delivery.c.id), t.IS_DELIVERY_IN_FLIGHT).scalar_subquery()
+_WAITING = _of_webhook(func.count(t.delivery.c.id), t.IS_PENDING_DELIVERY).scalar_subquery()
 _SELECT = select(t.webhook, _WAITING.label("waiting"))
 _FIELDS = tuple(name for name in WebhookRecord.__slots__)
 

@@ -7,7 +7,7 @@ second the thread is handed back, so that no webhook keeps it from the others.
 import logging
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection
@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from shared.crashpoints import crash_point
 from shared.errors import TransientError
 from shared.farm import Farm
-from shared.ledger import deliveries, handing_out, outbox
+from shared.ledger import deliveries, outbox
 from shared.ledger.deliveries import DeliveryClaim
 from shared.messages import MESSAGE_VERSION, DeliveryMessage
 from shared.settings import Settings
@@ -57,18 +57,17 @@ class Courier:
         until_s = time.monotonic() + _GOES_ON_S
         transact = self.farm.database.transact
         claimed = transact(lambda conn: self._claimed(conn, message))
-        more = False
+        messages: Sequence[DeliveryMessage] = ()
         while claimed is not None:
             crash_point("webhook.claimed")
             outcome = self._attempt(claimed)
             crash_point("webhook.sent")
             go_on = time.monotonic() < until_s
-            claimed, more = transact(
+            claimed, messages = transact(
                 lambda conn, c=claimed, o=outcome, g=go_on: self._settle(conn, c, o, go_on=g)  # type: ignore[misc]
             )
             crash_point("webhook.settled")
-        if more:
-            self.farm.postman.send_due()
+        self.farm.postman.publish(messages)
 
     def _claimed(self, conn: Connection, message: DeliveryMessage) -> DeliveryClaim | None:
         return self._with_body(
@@ -77,8 +76,8 @@ class Courier:
 
     def _settle(
         self, conn: Connection, claimed: DeliveryClaim, outcome: Outcome, *, go_on: bool
-    ) -> tuple[DeliveryClaim | None, bool]:
-        """Settle, and claim the next if there is time. Else: whether anything at all is due."""
+    ) -> tuple[DeliveryClaim | None, Sequence[DeliveryMessage]]:
+        """Settle, and claim the next if there is time; else mark what is to be sent to others."""
         draw = self.draw()
 
         def verdict(failures: int) -> Verdict:
@@ -94,8 +93,8 @@ class Courier:
                 lease_s=lease_s(self.farm.settings),
             )
         if following is not None:
-            return self._with_body(conn, following), False
-        return None, handing_out.is_anything_due(conn)
+            return self._with_body(conn, following), ()
+        return None, self.farm.postman.mark(conn)
 
     def _with_body(self, conn: Connection, claimed: DeliveryClaim | None) -> DeliveryClaim | None:
         """Make the body of an event that is sent for the first time, and keep it for good."""

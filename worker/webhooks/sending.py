@@ -46,6 +46,7 @@ class Sender:
     tls: ssl.SSLContext
     timeout_s: float
     allow_http: bool
+    user_agent: str
 
     def send(self, url: str, headers: Mapping[str, str], body: bytes) -> Outcome:
         """Try once. Never raises for anything that the receiver or the network does."""
@@ -78,7 +79,7 @@ class Sender:
             ("Host", target.authority),
             ("Content-Type", "application/json"),
             ("Content-Length", str(len(body))),
-            ("User-Agent", f"voxfarm/{version('voxfarm')}"),
+            ("User-Agent", self.user_agent),
             ("Accept", "*/*"),
             ("Accept-Encoding", "identity"),
             ("Connection", "close"),
@@ -105,6 +106,7 @@ def sender_of(settings: Settings) -> Sender:
         tls,
         settings.webhook_timeout_s,
         settings.webhook_allow_http,
+        f"voxfarm/{version('voxfarm')}",
     )
 
 
