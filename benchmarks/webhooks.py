@@ -36,7 +36,6 @@ from shared.jobs import JobState
 from shared.ledger import jobs, tables
 from shared.ledger.jobs import NamedWebhook
 from shared.ledger.migrate import migrate
-from shared.messages import DeliveryMessage
 from shared.settings import DEFAULT_TIERS, Settings
 from shared.tiers import Tier
 from shared.webhook_secrets import SigningSecrets
@@ -178,12 +177,8 @@ def _end_all(farm: Farm, ids: list[str], load: Load) -> float:
     def end(n: int) -> float:
         due_s = began_s + n / load.per_s
         time.sleep(max(0.0, due_s - time.monotonic()))
-
-        def close(conn: Connection) -> list[DeliveryMessage]:
-            jobs.end(conn, ids[n], JobState.COMPLETED)
-            return farm.postman.mark(conn)
-
-        farm.postman.publish(farm.database.transact(close))
+        farm.database.transact(lambda conn: jobs.end(conn, ids[n], JobState.COMPLETED))
+        farm.postman.send_due()
         return time.monotonic() - due_s
 
     with ThreadPoolExecutor(ENDERS) as pool:

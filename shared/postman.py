@@ -5,10 +5,7 @@ finds what the broker forgot.
 """
 
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass
-
-from sqlalchemy import Connection
 
 from shared.broker import Broker, delivery_task_id
 from shared.crashpoints import crash_point
@@ -16,7 +13,7 @@ from shared.errors import BrokerError
 from shared.ledger import handing_out
 from shared.ledger.database import Database
 from shared.ledger.handing_out import Slots
-from shared.messages import DELIVERY_QUEUE, DeliveryMessage
+from shared.messages import DELIVERY_QUEUE
 from shared.settings import Settings
 from shared.webhooks import Standing
 
@@ -31,31 +28,20 @@ class Postman:
     broker: Broker
     settings: Settings
 
-    def mark(self, conn: Connection) -> list[DeliveryMessage]:
-        """Mark what is due, as far as there are slots, in a transaction of the caller's.
+    def send_due(self) -> int:
+        """Send what is due, as far as there are slots. Returns how many.
 
-        What this returns is to be published once that transaction is committed.
+        When Redis is away they stay marked, and `recover_lost` sends them later.
         """
-        if not handing_out.is_anything_due(conn):
-            return []
-        return handing_out.dispatch(conn, slots_of(self.settings))
-
-    def publish(self, messages: Sequence[DeliveryMessage]) -> None:
-        """Send what was marked. When Redis is away it stays marked, and is sent later."""
-        if not messages:
-            return
+        if not self.database.read(handing_out.is_anything_due):
+            return 0
+        slots = slots_of(self.settings)
+        messages = self.database.transact(lambda conn: handing_out.dispatch(conn, slots))
         crash_point("webhook.marked")
         try:
             self.broker.send_deliveries(messages)
         except BrokerError as error:
             log.warning("could not publish, the scheduler will send again: %s", error)
-
-    def send_due(self) -> int:
-        """Mark and send what is due. Returns how many."""
-        if not self.database.read(handing_out.is_anything_due):
-            return 0
-        messages = self.database.transact(self.mark)
-        self.publish(messages)
         return len(messages)
 
     def recover_lost(self) -> int:

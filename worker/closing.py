@@ -1,9 +1,7 @@
 """The last step of a job: write its manifest and end it."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-
-from sqlalchemy import Connection
+from collections.abc import Callable, Iterable, Iterator
 
 from shared import object_keys
 from shared.crashpoints import crash_point
@@ -14,7 +12,6 @@ from shared.ledger.deliverables import Deliverable
 from shared.ledger.segment_records import SegmentRecord
 from shared.ledger.steps import StepClaim
 from shared.ledger.tables import WHOLE_JOB
-from shared.messages import DeliveryMessage
 from shared.segments import SegmentKind, SegmentState
 from worker.assembly.manifest import Omission, SegmentEntry, Substitution, manifest_json
 from worker.assembly.multipart import write_bytes
@@ -67,15 +64,10 @@ def close_job(farm: Farm, claimed: StepClaim) -> None:
         rate_hz=0,
     )
 
-    def commit(conn: Connection) -> tuple[bool, Sequence[DeliveryMessage]]:
-        won = deliverables.commit_job(conn, claimed, manifest)
-        return won, farm.postman.mark(conn) if won else ()
-
-    won, messages = farm.database.transact(commit)
-    if not won:
+    if not farm.database.transact(lambda conn: deliverables.commit_job(conn, claimed, manifest)):
         farm.store.delete([key])
     crash_point("manifest.committed")
-    farm.postman.publish(messages)
+    farm.postman.send_due()
 
 
 def _hashed(pieces: Iterable[bytes], update: Callable[[bytes], None]) -> Iterator[bytes]:

@@ -16,6 +16,8 @@ from shared.ledger.clock import read_clock
 from shared.messages import DeliveryMessage
 from shared.webhooks import DeliveryState, Standing
 
+_NOTICED_AT_ONCE = 200
+
 
 @dataclass(frozen=True, slots=True)
 class Slots:
@@ -26,16 +28,39 @@ class Slots:
 
 
 def is_anything_due(conn: Connection) -> bool:
-    """Whether something may be sent now; a cheap look, without any lock."""
+    """Whether something may be sent now, or has just come; a cheap look, without any lock."""
     c = t.webhook.c
-    found = conn.execute(select(c.id).where(t.HAS_WAITING, c.next_at <= read_clock(conn)).limit(1))
-    return found.one_or_none() is not None
+    due = select(c.id).where(t.HAS_WAITING, c.next_at <= read_clock(conn)).limit(1)
+    if conn.execute(due).one_or_none() is not None:
+        return True
+    fresh = select(t.delivery.c.id).where(t.IS_UNNOTICED_DELIVERY).limit(1)
+    return conn.execute(fresh).one_or_none() is not None
+
+
+def _notice(conn: Connection, slots: Mapping[Standing, Slots]) -> None:
+    """Let webhooks know what has come for them since. Those locked by others: the next time."""
+    c = t.webhook.c
+    fresh = select(t.delivery.c.webhook_id).where(t.IS_UNNOTICED_DELIVERY).distinct()
+    some = conn.execute(fresh.limit(_NOTICED_AT_ONCE)).scalars().all()
+    if not some:
+        return
+    locked = conn.execute(
+        select(c.id, c.standing).where(c.id.in_(some)).with_for_update(skip_locked=True)
+    ).all()
+    conn.execute(
+        update(t.delivery)
+        .where(t.IS_UNNOTICED_DELIVERY, t.delivery.c.webhook_id.in_([row.id for row in locked]))
+        .values(noticed=True)
+    )
+    for row in locked:
+        webhooks.refresh(conn, row.id, each=slots[Standing(row.standing)].each)
 
 
 def dispatch(conn: Connection, slots: Mapping[Standing, Slots]) -> list[DeliveryMessage]:
     """Mark what may be sent now as dispatched, the longest due first. Returns the messages."""
     if conn.dialect.name == "postgresql":
         conn.execute(text("SELECT pg_advisory_xact_lock(hashtext('deliver'))"))
+    _notice(conn, slots)
     flying = {
         row[0]: row[1]
         for row in conn.execute(

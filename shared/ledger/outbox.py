@@ -15,7 +15,7 @@ from shared.jobs import JobState
 from shared.ledger import tables as t
 from shared.ledger.clock import read_clock
 from shared.ledger.event_data import job_data
-from shared.ledger.webhooks import DISABLED, lock, wake
+from shared.ledger.webhooks import DISABLED
 from shared.webhooks import END_EVENTS, DeliveryState, EventType
 
 _PROGRESS_AT_ONCE = 200
@@ -78,7 +78,6 @@ def record_progress(conn: Connection, due: ProgressDue, *, every_s: float) -> bo
 
 def record_test(conn: Connection, tenant: str, webhook_id: str) -> str:
     """Append an event that tells nothing, for this webhook alone. Returns its delivery's id."""
-    lock(conn, webhook_id)
     event_id = _append(conn, tenant, None, EventType.TEST, {"webhook_id": webhook_id})
     [delivery_id] = _deliver(conn, event_id, [Target(webhook_id)])
     return delivery_id
@@ -132,14 +131,16 @@ def _targets(
     own_id: str | None,
     own_events: Collection[str],
 ) -> list[Target]:
-    """The webhooks that are told. They stay locked, so that none is removed meanwhile."""
+    """The webhooks that are told. None can be removed until the transaction ends.
+
+    That is all that is locked: jobs that end at the same time do not wait for one another.
+    """
     c = t.webhook.c
     asked = or_(c.every_job, c.id == own_id) if own_id is not None else c.every_job
     rows = conn.execute(
         select(c.id, c.every_job, c.events, c.disabled_at)
         .where(c.tenant == tenant, asked)
-        .order_by(c.id)
-        .with_for_update()
+        .with_for_update(read=True, key_share=True)
     ).all()
     return [
         Target(row.id, disabled=row.disabled_at is not None)
@@ -178,7 +179,7 @@ def _append(
 
 
 def _deliver(conn: Connection, event_id: str, targets: Iterable[Target]) -> list[str]:
-    """Write an event's deliveries, and have their webhooks looked at. Returns their ids."""
+    """Write an event's deliveries; whoever hands out next notices them. Returns their ids."""
     made = []
     for target in targets:
         delivery_id, now = new_id(), read_clock(conn)
@@ -188,6 +189,7 @@ def _deliver(conn: Connection, event_id: str, targets: Iterable[Target]) -> list
                 event_id=event_id,
                 webhook_id=target.webhook_id,
                 state=DeliveryState.FAILED if target.disabled else DeliveryState.PENDING,
+                noticed=False,
                 not_before=now,
                 round_at=now,
                 created_at=now,
@@ -195,7 +197,6 @@ def _deliver(conn: Connection, event_id: str, targets: Iterable[Target]) -> list
                 error=DISABLED if target.disabled else None,
             )
         )
-        wake(conn, target.webhook_id, now)
         made.append(delivery_id)
     return made
 

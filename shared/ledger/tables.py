@@ -402,6 +402,7 @@ delivery = Table(
     Column("tries", Integer, nullable=False, default=0, comment="of this round; a replay is a new"),
     Column("token", Integer, nullable=False, default=0),
     Column("lease_until", Float(53)),
+    Column("noticed", Boolean, nullable=False, comment="counted in its webhook's next_at"),
     Column("not_before", Float(53), nullable=False),
     Column("round_at", Float(53), nullable=False, comment="when this round of tries began"),
     Column("created_at", Float(53), nullable=False),
@@ -411,6 +412,7 @@ delivery = Table(
     UniqueConstraint("event_id", "webhook_id"),
 )
 IS_PENDING_DELIVERY = text("delivery.state = 'pending'")
+IS_UNNOTICED_DELIVERY = text("delivery.state = 'pending' AND NOT delivery.noticed")
 IS_DELIVERY_IN_FLIGHT = text("delivery.state IN ('dispatched', 'leased')")
 Index("ix_delivery_webhook", delivery.c.webhook_id, delivery.c.id)
 Index(
@@ -419,6 +421,12 @@ Index(
     delivery.c.not_before,
     sqlite_where=text("state = 'pending'"),
     postgresql_where=text("state = 'pending'"),
+)
+Index(
+    "ix_delivery_unnoticed",
+    delivery.c.webhook_id,
+    sqlite_where=text("state = 'pending' AND NOT noticed"),
+    postgresql_where=text("state = 'pending' AND NOT noticed"),
 )
 Index(
     "ix_delivery_in_flight",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, case, func, or_, select, update
+from sqlalchemy import Connection, Row, case, func, select, update
 
 from shared.errors import ConflictError, LedgerBusyError, NotFoundError, UsageError
 from shared.ids import new_id
@@ -251,20 +251,6 @@ def lock(conn: Connection, webhook_id: str) -> Row[Any] | None:
     ).one_or_none()
 
 
-def wake(conn: Connection, webhook_id: str, now: float) -> None:
-    """Have a webhook looked at as soon as it may be: something for it is due. Call under `lock`."""
-    c = t.webhook.c
-    at = case((c.held_until > now, c.held_until), else_=now)
-    sooner = case((c.next_at < at, c.next_at), else_=at)  # null is not sooner
-    conn.execute(
-        update(t.webhook)
-        .where(
-            c.id == webhook_id, c.disabled_at.is_(None), or_(c.standing == Standing.GOOD, ~_BUSY)
-        )
-        .values(next_at=sooner)
-    )
-
-
 def refresh(conn: Connection, webhook_id: str, *, each: int | None = None) -> None:
     """Work out when something may be sent next, if anything waits. Call under `lock`.
 
@@ -309,7 +295,6 @@ def _of_webhook(what: Any, condition: Any) -> Any:  # noqa: ANN401 - SQL
     )
 
 
-_BUSY = _of_webhook(t.delivery.c.id, t.IS_DELIVERY_IN_FLIGHT).exists()
 _FIRST = _of_webhook(func.min(t.delivery.c.not_before), t.IS_PENDING_DELIVERY).scalar_subquery()
 _FLYING = _of_webhook(func.count(t.delivery.c.id), t.IS_DELIVERY_IN_FLIGHT).scalar_subquery()
 _WAITING = _of_webhook(func.count(t.delivery.c.id), t.IS_PENDING_DELIVERY).scalar_subquery()

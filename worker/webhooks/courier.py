@@ -7,7 +7,7 @@ second the thread is handed back, so that no webhook keeps it from the others.
 import logging
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from sqlalchemy import Connection
@@ -57,17 +57,16 @@ class Courier:
         until_s = time.monotonic() + _GOES_ON_S
         transact = self.farm.database.transact
         claimed = transact(lambda conn: self._claimed(conn, message))
-        messages: Sequence[DeliveryMessage] = ()
         while claimed is not None:
             crash_point("webhook.claimed")
             outcome = self._attempt(claimed)
             crash_point("webhook.sent")
             go_on = time.monotonic() < until_s
-            claimed, messages = transact(
+            claimed = transact(
                 lambda conn, c=claimed, o=outcome, g=go_on: self._settle(conn, c, o, go_on=g)  # type: ignore[misc]
             )
             crash_point("webhook.settled")
-        self.farm.postman.publish(messages)
+        self.farm.postman.send_due()
 
     def _claimed(self, conn: Connection, message: DeliveryMessage) -> DeliveryClaim | None:
         return self._with_body(
@@ -76,25 +75,23 @@ class Courier:
 
     def _settle(
         self, conn: Connection, claimed: DeliveryClaim, outcome: Outcome, *, go_on: bool
-    ) -> tuple[DeliveryClaim | None, Sequence[DeliveryMessage]]:
-        """Settle, and claim the next if there is time; else mark what is to be sent to others."""
+    ) -> DeliveryClaim | None:
+        """Settle, and claim the webhook's next delivery if there is time."""
         draw = self.draw()
 
         def verdict(failures: int) -> Verdict:
             return decide(self.rules, outcome, tries=claimed.tries, failures=failures, draw=draw)
 
         deliveries.settle(conn, claimed, outcome, verdict)
-        following = None
-        if go_on:
-            following = deliveries.claim_next(
-                conn,
-                claimed.secret.webhook_id,
-                each=self.farm.settings.webhook_concurrency,
-                lease_s=lease_s(self.farm.settings),
-            )
-        if following is not None:
-            return self._with_body(conn, following), ()
-        return None, self.farm.postman.mark(conn)
+        if not go_on:
+            return None
+        following = deliveries.claim_next(
+            conn,
+            claimed.secret.webhook_id,
+            each=self.farm.settings.webhook_concurrency,
+            lease_s=lease_s(self.farm.settings),
+        )
+        return self._with_body(conn, following)
 
     def _with_body(self, conn: Connection, claimed: DeliveryClaim | None) -> DeliveryClaim | None:
         """Make the body of an event that is sent for the first time, and keep it for good."""

@@ -196,7 +196,7 @@ def test_what_waits_behind_a_dead_webhook_is_given_up_in_the_end(database: Datab
 
 def test_a_webhook_that_was_forgotten_is_found(database: Database) -> None:
     waiting(database, 1)
-    database.transact(lambda conn: conn.execute(update(tables.webhook).values(next_at=None)))
+    database.transact(lambda conn: conn.execute(update(tables.delivery).values(noticed=True)))
     assert hooks.hand_out(database) == []
     assert database.transact(webhooks.find_forgotten) == 1
     assert len(hooks.hand_out(database)) == 1

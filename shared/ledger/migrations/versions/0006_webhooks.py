@@ -113,6 +113,9 @@ def _create_delivery() -> None:
         ),
         sa.Column("token", sa.Integer(), nullable=False),
         sa.Column("lease_until", _TIME),
+        sa.Column(
+            "noticed", sa.Boolean(), nullable=False, comment="counted in its webhook's next_at"
+        ),
         sa.Column("not_before", _TIME, nullable=False),
         sa.Column("round_at", _TIME, nullable=False, comment="when this round of tries began"),
         sa.Column("created_at", _TIME, nullable=False),
@@ -130,6 +133,7 @@ def _create_delivery() -> None:
     )
     op.create_index("ix_delivery_webhook", "delivery", ["webhook_id", "id"])
     _index("ix_delivery_pending", "delivery", ["webhook_id", "not_before"], "state = 'pending'")
+    _index("ix_delivery_unnoticed", "delivery", ["webhook_id"], "state = 'pending' AND NOT noticed")
     _index(
         "ix_delivery_in_flight",
         "delivery",
