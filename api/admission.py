@@ -17,7 +17,8 @@ from shared.jobs import (
     OnUnspeakable,
     Pauses,
 )
-from shared.ledger.jobs import NamedWebhook, NewJob
+from shared.ledger.jobs import NewJob
+from shared.ledger.named_webhook import NamedWebhook
 from shared.planning import check_text, first_unspeakable, is_any_speakable
 from shared.settings import Settings
 from shared.voices import EngineInfo, VoiceInfo

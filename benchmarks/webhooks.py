@@ -34,8 +34,8 @@ from shared.farm import Farm, farm_of
 from shared.farm_secret import load_farm_secret
 from shared.jobs import JobState
 from shared.ledger import jobs, tables
-from shared.ledger.jobs import NamedWebhook
 from shared.ledger.migrate import migrate
+from shared.ledger.named_webhook import NamedWebhook
 from shared.settings import DEFAULT_TIERS, Settings
 from shared.tiers import Tier
 from shared.webhook_secrets import SigningSecrets

@@ -21,7 +21,7 @@ from shared.ledger import (
     outbox,
     segments,
     steps,
-    webhooks,
+    webhook_turns,
 )
 from shared.lifeline import die_with_parent
 from shared.logs import configure_logging
@@ -91,7 +91,7 @@ def _sweep_webhooks(farm: Farm) -> None:
     tried_s = sum(settings.webhook_retry_s)
     given_up_s = 2 * tried_s + _GIVE_UP_SLACK_S
     farm.database.transact(lambda conn: deliveries.give_up_old(conn, given_up_s))
-    farm.database.transact(webhooks.find_forgotten)
+    farm.database.transact(webhook_turns.find_forgotten)
     farm.database.transact(lambda conn: outbox.forget_old(conn, settings.webhook_log_s))
 
 

@@ -11,7 +11,7 @@ from typing import Any, Self
 from sqlalchemy import ColumnElement, Connection, Row, and_, func, or_, select, update
 
 from shared.ledger import tables as t
-from shared.ledger import webhooks
+from shared.ledger import webhook_turns, webhooks
 from shared.ledger.clock import db_now, read_clock
 from shared.ledger.handing_out import due_of, flying_to
 from shared.messages import DeliveryMessage
@@ -68,7 +68,7 @@ def claim_next(
     conn: Connection, webhook_id: str, *, each: int, lease_s: float
 ) -> DeliveryClaim | None:
     """Lease what is due next for a webhook that answers well, if it has a slot left."""
-    row = webhooks.lock(conn, webhook_id)
+    row = webhook_turns.lock(conn, webhook_id)
     now = read_clock(conn)
     if row is None or row.disabled_at is not None or row.standing != Standing.GOOD:
         return None
@@ -79,7 +79,7 @@ def claim_next(
         return None
     condition = and_(t.delivery.c.id == delivery_id, t.delivery.c.state == DeliveryState.PENDING)
     claimed = _lease(conn, condition, lease_s)
-    webhooks.refresh(conn, webhook_id, each=each)
+    webhook_turns.refresh(conn, webhook_id, each=each)
     return claimed
 
 
@@ -132,7 +132,7 @@ def settle(
     `decide` gets the webhook's failures in a row, this one included. The newest token may settle
     past its lease, so that a slow ledger delays but never repeats without end.
     """
-    hook = webhooks.lock(conn, claimed.secret.webhook_id)
+    hook = webhook_turns.lock(conn, claimed.secret.webhook_id)
     if hook is None:  # removed meanwhile, and its deliveries with it
         return False
     failures = (
@@ -160,7 +160,7 @@ def settle(
         )
     )
     if settled.rowcount != 1:
-        webhooks.refresh(conn, hook.id)  # the delivery may be gone, with its job
+        webhook_turns.refresh(conn, hook.id)  # the delivery may be gone, with its job
         return False
     conn.execute(
         t.delivery_attempt.insert().values(
@@ -176,7 +176,7 @@ def settle(
     if verdict.disable:
         webhooks.disable(conn, hook.id, f"it answered {outcome.status}")
     else:
-        webhooks.refresh(conn, hook.id)
+        webhook_turns.refresh(conn, hook.id)
     return True
 
 
@@ -206,7 +206,7 @@ def take_back_expired(conn: Connection) -> int:
     ).all()
     taken = 0
     for row in expired:
-        webhooks.lock(conn, row.webhook_id)
+        webhook_turns.lock(conn, row.webhook_id)
         back = conn.execute(
             update(t.delivery)
             .where(
@@ -218,7 +218,7 @@ def take_back_expired(conn: Connection) -> int:
             .values(state=DeliveryState.PENDING, lease_until=None, error="its worker was lost")
         )
         taken += back.rowcount
-        webhooks.refresh(conn, row.webhook_id)
+        webhook_turns.refresh(conn, row.webhook_id)
     return taken
 
 

@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, select, update
 
 from shared.errors import ConflictError, NotFoundError
 from shared.ledger import tables as t
-from shared.ledger import webhooks
+from shared.ledger import webhook_turns
 from shared.ledger.clock import read_clock
 from shared.webhooks import DeliveryState, EventType
 
@@ -106,7 +106,7 @@ def _replay(
     which: ColumnElement[bool],
     states: Sequence[DeliveryState],
 ) -> int:
-    hook = webhooks.lock(conn, webhook_id)
+    hook = webhook_turns.lock(conn, webhook_id)
     if hook is None:
         raise NotFoundError("there is no such webhook", code="webhook-not-found")
     if hook.disabled_at is not None:
@@ -125,7 +125,7 @@ def _replay(
     )
     if sent.rowcount:  # its owner says that it is there again
         conn.execute(update(t.webhook).where(t.webhook.c.id == webhook_id).values(held_until=0.0))
-        webhooks.refresh(conn, webhook_id)
+        webhook_turns.refresh(conn, webhook_id)
     return sent.rowcount
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, func, select, text, update
 
 from shared.ledger import tables as t
-from shared.ledger import webhooks
+from shared.ledger import webhook_turns
 from shared.ledger.clock import read_clock
 from shared.messages import DeliveryMessage
 from shared.webhooks import DeliveryState, Standing
@@ -53,7 +53,7 @@ def _notice(conn: Connection, slots: Mapping[Standing, Slots]) -> None:
         .values(noticed=True)
     )
     for row in locked:
-        webhooks.refresh(conn, row.id, each=slots[Standing(row.standing)].each)
+        webhook_turns.refresh(conn, row.id, each=slots[Standing(row.standing)].each)
 
 
 def dispatch(conn: Connection, slots: Mapping[Standing, Slots]) -> list[DeliveryMessage]:
@@ -145,7 +145,7 @@ def _mark(conn: Connection, webhook_id: str, limit: int, each: int) -> list[Deli
         )
         .returning(t.delivery.c.id, t.delivery.c.dispatch_no)
     ).all()
-    webhooks.refresh(conn, webhook_id, each=each)
+    webhook_turns.refresh(conn, webhook_id, each=each)
     return [DeliveryMessage(row.id, webhook_id, row.dispatch_no) for row in rows]
 
 
@@ -174,7 +174,7 @@ def take_back_lost(conn: Connection, lost: list[DeliveryMessage]) -> int:
     """Return dispatches that the broker no longer holds to the waiting ones."""
     taken = 0
     for message in sorted(lost, key=lambda m: m.webhook_id):
-        webhooks.lock(conn, message.webhook_id)
+        webhook_turns.lock(conn, message.webhook_id)
         back = conn.execute(
             update(t.delivery)
             .where(
@@ -185,5 +185,5 @@ def take_back_lost(conn: Connection, lost: list[DeliveryMessage]) -> int:
             .values(state=DeliveryState.PENDING)
         )
         taken += back.rowcount
-        webhooks.refresh(conn, message.webhook_id)
+        webhook_turns.refresh(conn, message.webhook_id)
     return taken

@@ -12,23 +12,16 @@ from shared.deadlines import job_due_at
 from shared.errors import ConflictError, NotFoundError
 from shared.ids import new_id
 from shared.jobs import ALIVE, JobSpec, JobState
-from shared.ledger import progress, webhooks
+from shared.ledger import progress
 from shared.ledger import tables as t
 from shared.ledger.clock import db_now, read_clock
+from shared.ledger.named_webhook import NamedWebhook, told_columns
 from shared.ledger.outbox import record_end
 from shared.ledger.progress import Progress
+from shared.ledger.webhooks import MarkOf
 from shared.segments import SegmentState
 from shared.settings import TierSettings
 from shared.steps import StepKind, StepState
-from shared.webhooks import EventType
-
-
-@dataclass(frozen=True, slots=True)
-class NamedWebhook:
-    """Where a job itself wants news sent: a URL in its normal form, and which news."""
-
-    url: str
-    events: Sequence[EventType]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +82,7 @@ def accept(
     conn: Connection,
     new: NewJob,
     target: TierSettings,
-    mark_of: webhooks.MarkOf | None = None,
+    mark_of: MarkOf | None = None,
 ) -> Accepted:
     """Write job, text and plan step in one transaction; nothing else exists before it commits.
 
@@ -103,7 +96,7 @@ def accept(
         if replay is not None:
             return replay
     job_id, step_id, now = new_id(), new_id(), read_clock(conn)
-    told = _told(conn, new, now, mark_of)
+    told = told_columns(conn, new.tenant, new.webhook, mark_of, now)
     if new.idempotency_key is not None:
         conn.execute(
             t.idempotency.insert().values(
@@ -147,24 +140,6 @@ def accept(
         )
     )
     return Accepted(job_id, step_id, replayed=False)
-
-
-def _told(
-    conn: Connection, new: NewJob, now: float, mark_of: webhooks.MarkOf | None
-) -> dict[str, object]:
-    """The columns that say who is told of the job, beside the webhooks that are told of all."""
-    named, told = new.webhook, dict[str, object]()
-    if named is not None:
-        if mark_of is None:
-            raise RuntimeError("a job with a webhook needs the farm's signing secrets")
-        webhook_id = webhooks.find_or_make(conn, new.tenant, named.url, mark_of)
-        webhooks.require_enabled(conn, webhook_id)
-        told = {"webhook_id": webhook_id, "webhook_events": [event.value for event in named.events]}
-    if (named is not None and EventType.PROGRESS in named.events) or webhooks.wants_progress(
-        conn, new.tenant
-    ):
-        told["progress_at"] = now
-    return told
 
 
 def find_replay(

@@ -18,8 +18,8 @@ from shared.farm_secret import load_farm_secret
 from shared.jobs import JobState
 from shared.ledger import delivery_log, jobs, outbox, webhooks
 from shared.ledger.delivery_log import Attempt, DeliveryRecord
-from shared.ledger.jobs import NamedWebhook
 from shared.ledger.migrate import migrate
+from shared.ledger.named_webhook import NamedWebhook
 from shared.settings import Settings
 from shared.webhook_secrets import SigningSecrets
 from shared.webhooks import DEFAULT_EVENTS, DeliveryState, Standing

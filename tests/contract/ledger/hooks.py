@@ -7,7 +7,7 @@ from shared.ledger import deliveries, delivery_log, handing_out, jobs, webhooks
 from shared.ledger.database import Database
 from shared.ledger.deliveries import DeliveryClaim
 from shared.ledger.delivery_log import DeliveryRecord
-from shared.ledger.jobs import NamedWebhook
+from shared.ledger.named_webhook import NamedWebhook
 from shared.ledger.webhooks import WebhookRecord
 from shared.messages import DeliveryMessage
 from shared.postman import slots_of

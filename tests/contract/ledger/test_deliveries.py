@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import update
 
-from shared.ledger import deliveries, delivery_log, handing_out, tables, webhooks
+from shared.ledger import deliveries, delivery_log, handing_out, tables, webhook_turns
 from shared.ledger.database import Database
 from shared.messages import DeliveryMessage
 from shared.webhooks import DeliveryState, Outcome, Standing, Verdict
@@ -198,7 +198,7 @@ def test_a_webhook_that_was_forgotten_is_found(database: Database) -> None:
     waiting(database, 1)
     database.transact(lambda conn: conn.execute(update(tables.delivery).values(noticed=True)))
     assert hooks.hand_out(database) == []
-    assert database.transact(webhooks.find_forgotten) == 1
+    assert database.transact(webhook_turns.find_forgotten) == 1
     assert len(hooks.hand_out(database)) == 1
 
 
