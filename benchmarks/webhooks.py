@@ -85,6 +85,7 @@ def measure(load: Load, *, dead: str, on_postgres: bool) -> dict[str, object]:
         used = {p.args[2]: round(_cpu_s(p) - before[p.pid], 1) for p in processes}
         used["ending jobs, and receiving"] = round(own_s, 1)
         return {"ledger": farm.database.dialect, **_figures(farm, living, load)} | {
+            "reached_per_s": round(load.count / (load.seconds + lag_s), 1),
             "behind_s": round(lag_s, 2),
             "cpu_s": used,
         }
