@@ -55,6 +55,7 @@ def accept(deps: Deps, caller: Caller, body: bytes, idempotency_key: str | None)
 
 def _write(deps: Deps, caller: Caller, new: NewJob, load: Load) -> Accepted:
     target = deps.admission.settings.tiers[new.spec.tier]
+    mark_of = deps.signing_secrets().mark if new.webhook is not None else None
 
     def write(conn: Connection) -> Accepted:
         if caller.quota.is_limit:
@@ -62,7 +63,7 @@ def _write(deps: Deps, caller: Caller, new: NewJob, load: Load) -> Accepted:
             if not _is_replay(conn, new):
                 backlog = demand.tenant_backlog(conn, caller.tenant)
                 check_quota(_demand(new), backlog, caller.quota, load.rate)
-        return jobs.accept(conn, new, target)
+        return jobs.accept(conn, new, target, mark_of)
 
     try:
         return deps.transact(write)

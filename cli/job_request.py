@@ -15,6 +15,15 @@ class Chapter(BaseModel):
     text: str
 
 
+class JobWebhook(BaseModel):
+    """An address that is told of the job; without events, of its end."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    url: str
+    events: tuple[str, ...] | None = None
+
+
 class JobRequest(BaseModel):
     """Exactly one of `text` and `chapters`; None leaves a choice to the farm.
 
@@ -41,6 +50,7 @@ class JobRequest(BaseModel):
     split_chapters: bool | None = None
     title: str | None = None
     metadata: dict[str, str] | None = Field(default=None)
+    webhook: JobWebhook | None = None
 
     def to_json(self) -> bytes:
         """Return the request body: UTF-8 JSON without the choices left open."""

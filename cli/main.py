@@ -16,6 +16,7 @@ from cli.tune import tune_command
 from cli.up import up_command
 from cli.verify import verify_command
 from cli.voices import voices_command
+from cli.webhooks import webhooks_app
 
 
 def build_app() -> typer.Typer:
@@ -34,6 +35,7 @@ def build_app() -> typer.Typer:
     app.command("render", epilog=EXIT_HELP)(render_command)
     app.add_typer(jobs_app, name="jobs")
     app.add_typer(keys_app, name="keys")
+    app.add_typer(webhooks_app, name="webhooks")
     app.command("voices")(voices_command)
     app.command("tune")(tune_command)
     app.command("verify")(verify_command)

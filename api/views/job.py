@@ -9,6 +9,7 @@ from api.views.base import View, utc, utc_or_none
 from shared.jobs import AudioFormat, JobState
 from shared.ledger.jobs import JobRecord
 from shared.tiers import Tier
+from shared.webhooks import EventType
 
 JOB_EXAMPLE: dict[str, JsonValue] = {
     "id": "01KB9Z7Q4C4F6W8Y2N3M5P7R9T",
@@ -43,6 +44,7 @@ JOB_EXAMPLE: dict[str, JsonValue] = {
         "parts_done": 0,
     },
     "error": None,
+    "webhook": None,
     "links": {
         "self": "/v1/jobs/01KB9Z7Q4C4F6W8Y2N3M5P7R9T",
         "events": "/v1/jobs/01KB9Z7Q4C4F6W8Y2N3M5P7R9T/events",
@@ -81,6 +83,13 @@ class ErrorView(View):
 
     code: str
     message: str
+
+
+class JobWebhookView(View):
+    """The webhook that a job itself named."""
+
+    id: str
+    events: list[EventType]
 
 
 class LinksView(View):
@@ -125,6 +134,9 @@ class JobView(View):
     due_at: datetime | None = Field(description="the tier's completion target for this job")
     progress: ProgressView
     error: ErrorView | None
+    webhook: JobWebhookView | None = Field(
+        default=None, description="the one that the job named; see `/v1/webhooks`"
+    )
     links: LinksView
 
     @classmethod
@@ -157,6 +169,7 @@ class JobView(View):
             due_at=utc(record.due_at),
             progress=ProgressView.model_validate(record.progress, from_attributes=True),
             error=error,
+            webhook=_webhook(record),
             links=LinksView(
                 self=path,
                 events=f"{path}/events",
@@ -168,6 +181,14 @@ class JobView(View):
                 retry=f"{path}/retry",
             ),
         )
+
+
+def _webhook(record: JobRecord) -> JobWebhookView | None:
+    if record.webhook_id is None:
+        return None
+    return JobWebhookView(
+        id=record.webhook_id, events=[EventType(word) for word in record.webhook_events]
+    )
 
 
 class JobPage(View):

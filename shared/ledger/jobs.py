@@ -14,8 +14,10 @@ from shared.jobs import ALIVE, JobSpec, JobState
 from shared.ledger import progress, replays
 from shared.ledger import tables as t
 from shared.ledger.clock import db_now, read_clock
+from shared.ledger.named_webhook import NamedWebhook, told_columns
 from shared.ledger.outbox import record_end
 from shared.ledger.progress import Progress
+from shared.ledger.webhooks import MarkOf
 from shared.segments import SegmentState
 from shared.settings import TierSettings
 from shared.steps import StepKind, StepState
@@ -37,6 +39,7 @@ class NewJob:
     idempotency_key: str | None = None
     request_sha256: str = ""
     expected_audio_s: float = 0.0
+    webhook: NamedWebhook | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,8 @@ class JobRecord:
     ended_at: float | None
     error_code: str | None
     error_message: str | None
+    webhook_id: str | None
+    webhook_events: Sequence[str]
     progress: Progress
 
 
@@ -72,17 +77,25 @@ class Accepted:
     replayed: bool
 
 
-def accept(conn: Connection, new: NewJob, target: TierSettings) -> Accepted:
+def accept(
+    conn: Connection,
+    new: NewJob,
+    target: TierSettings,
+    mark_of: MarkOf | None = None,
+) -> Accepted:
     """Write job, text and plan step in one transaction; nothing else exists before it commits.
 
     With an idempotency key, an equal earlier request returns its job and an unequal one raises
-    ConflictError. Raises IntegrityError when the same key races: see `replays.is_race`.
+    ConflictError, as does a webhook that is disabled. `mark_of` is needed for a job that names
+    a webhook. Raises IntegrityError when the same key
+    races: see `replays.is_race`.
     """
     if new.idempotency_key is not None:
         earlier = replays.find(conn, new.tenant, new.idempotency_key, new.request_sha256)
         if earlier is not None:
             return Accepted(earlier, None, replayed=True)
     job_id, step_id, now = new_id(), new_id(), read_clock(conn)
+    told = told_columns(conn, new.tenant, new.webhook, mark_of, now)
     if new.idempotency_key is not None:
         replays.remember(
             conn, new.tenant, new.idempotency_key, new.request_sha256, job_id=job_id, now=now
@@ -101,6 +114,7 @@ def accept(conn: Connection, new: NewJob, target: TierSettings) -> Accepted:
             expected_audio_s=new.expected_audio_s,
             created_at=now,
             due_at=job_due_at(now, len(new.text), target),
+            **told,
         )
     )
     conn.execute(
@@ -290,5 +304,7 @@ def _record(row: Row[Any], progress_: Progress) -> JobRecord:
         ended_at=row.ended_at,
         error_code=row.error_code,
         error_message=row.error_message,
+        webhook_id=row.webhook_id,
+        webhook_events=tuple(row.webhook_events or ()),
         progress=progress_,
     )

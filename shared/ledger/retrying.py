@@ -15,6 +15,7 @@ from shared.ledger import jobs, steps
 from shared.ledger import tables as t
 from shared.ledger.clock import read_clock
 from shared.ledger.jobs import JobRecord
+from shared.ledger.named_webhook import is_progress_told
 from shared.ledger.offers import refresh_heads
 from shared.segments import SegmentState
 from shared.steps import StepKind, StepState
@@ -59,11 +60,14 @@ def retry(conn: Connection, tenant: str, job_id: str) -> Retried:
             error_code=None,
             error_message=None,
         )
-    )
-    if begun.rowcount != 1:  # another request was faster
+        .returning(t.job.c.webhook_events)
+    ).one_or_none()
+    if begun is None:  # another request was faster
         return Retried(jobs.get(conn, tenant, job_id))
     _forget_files(conn, job_id, _reopen_parts(conn, job_id))
     _reopen_segments(conn, job_id, now, stood_s=now - (record.ended_at or now))
+    if is_progress_told(conn, tenant, begun.webhook_events or ()):
+        conn.execute(update(t.job).where(t.job.c.id == job_id).values(progress_at=now))
     step_ids = _next_steps(conn, job_id)
     refresh_heads(conn, [job_id])
     return Retried(jobs.get(conn, tenant, job_id), step_ids)

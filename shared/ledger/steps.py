@@ -1,4 +1,4 @@
-"""Steps in the ledger: plan, assemble, deliver, inspect. Claimed and fenced like segments."""
+"""Steps in the ledger: plan, assemble, inspect. Claimed and fenced like segments."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

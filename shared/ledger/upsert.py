@@ -1,4 +1,4 @@
-"""Insert a row or change the one that is there: one statement, in the words of each database."""
+"""Insert a row, or change or leave the one that is there, in the words of each database."""
 
 from collections.abc import Collection, Mapping
 
@@ -24,3 +24,9 @@ def _upsert(dialect: str, table: Table, keys: tuple[str, ...], names: Collection
     statement = (sqlite.insert if dialect == "sqlite" else postgresql.insert)(table)
     changed = {name: statement.excluded[name] for name in names if name not in keys}
     return statement.on_conflict_do_update(index_elements=list(keys), set_=changed)
+
+
+def insert_or_skip(conn: Connection, table: Table, values: Mapping[str, object]) -> None:
+    """Write `values`, unless a row stands in the way of a unique constraint."""
+    insert = sqlite.insert if conn.dialect.name == "sqlite" else postgresql.insert
+    conn.execute(insert(table).values(**values).on_conflict_do_nothing())

@@ -83,11 +83,11 @@ def test_a_partial_job_gets_only_its_gap_back(database: Database) -> None:
     assert done.state is JobState.COMPLETED
     assert done.progress.parts_done == 2
     events = database.read(
-        lambda conn: conn.execute(
-            select(tables.outbox.c.type, tables.outbox.c.round).order_by(tables.outbox.c.round)
-        ).all()
+        lambda conn: (
+            conn.execute(select(tables.outbox.c.type).order_by(tables.outbox.c.id)).scalars().all()
+        )
     )
-    assert [tuple(event) for event in events] == [("job.partial", 0), ("job.completed", 1)]
+    assert events == ["job.partial", "job.completed"]
     with pytest.raises(ConflictError):
         retry(database, job_id)
 
