@@ -114,7 +114,7 @@ class Place:
 
     def server(self, name: str) -> psutil.Process:
         """Find one of the servers beneath the farm by its program's name."""
-        found = [p for p in self.processes() if name in Path(p.exe()).name]
+        found = [p for p in self.processes() if name in program_of(p)]
         assert len(found) == 1
         return found[0]
 
@@ -128,6 +128,13 @@ class Place:
         wait_until(self.data.running, within_s=READY_S)
         with self.client() as client:
             wait_until(lambda: any(0 < job.progress.fraction < 1 for job in client.jobs()))
+
+
+def program_of(process: psutil.Process) -> str:
+    try:
+        return Path(process.exe()).name
+    except psutil.Error:  # it has just ended
+        return ""
 
 
 def wait_until(condition: Callable[[], object], within_s: float = 30.0) -> None:

@@ -178,12 +178,14 @@ def test_an_utterance_given_up_by_its_caller_is_dropped_and_the_link_goes_on(
     def give_up() -> None:
         raise error
 
-    with running_host(delay_s=0.3) as host, ThreadPoolExecutor(2) as pool:
-        begun = threading.Event()
+    with running_host(delay_s=1.0) as host, ThreadPoolExecutor(2) as pool:
+        begun, waits = threading.Event(), threading.Event()
         synthesize = host.link.synthesize
         pool.submit(synthesize, utterance("First."), on_progress=begun.set)
         assert begun.wait(20)
-        pool.submit(synthesize, utterance("Second.", due_at=1.0), on_progress=ignore)
+        second = utterance("Second.", due_at=1.0)
+        pool.submit(synthesize, second, on_progress=ignore, on_waiting=waits.set)
+        assert waits.wait(20)
         with pytest.raises(type(error)) as caught:  # begun together with the second, and behind it
             synthesize(utterance("Never mind.", due_at=2.0), on_progress=give_up)
         assert caught.value is error
