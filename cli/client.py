@@ -107,6 +107,10 @@ class FarmClient:
         """Ask for a job's end; what is being spoken this second may still be finished."""
         return self._ask(Job, "POST", f"/v1/jobs/{_segment(job_id)}/cancel")
 
+    def delete(self, job_id: str) -> Job:
+        """Have a job's files and text removed now, cancelling it first; its record stays."""
+        return self._ask(Job, "DELETE", f"/v1/jobs/{_segment(job_id)}")
+
     def pause(self, job_id: str) -> Job:
         """Let a job stand still; what is being spoken is finished. ConflictError: too late."""
         return self._ask(Job, "POST", f"/v1/jobs/{_segment(job_id)}/pause")

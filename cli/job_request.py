@@ -38,6 +38,8 @@ class JobRequest(BaseModel):
     newlines: NewlineMode | None = None
     on_unspeakable: OnUnspeakable | None = None
     split_chapters: bool | None = None
+    reuse: bool | None = None
+    retention_s: int | None = None
     title: str | None = None
     metadata: dict[str, str] | None = Field(default=None)
 

@@ -13,6 +13,7 @@ from cli.exits import told
 from cli.farm_settings import load_settings
 from cli.fetching import require_whole
 from cli.job_request import JobRequest
+from cli.lifetimes import retention_s
 from cli.outputs import Outputs
 from cli.progress import display
 from cli.rendering import Rendered, render, sigterm_interrupts
@@ -48,6 +49,19 @@ Unspeakable = Annotated[
     OnUnspeakable,
     typer.Option("--on-unspeakable", help="Text that the engine cannot speak: refuse or skip it."),
 ]
+Reuse = Annotated[
+    bool,
+    typer.Option("--reuse/--no-reuse", help="Use audio that earlier jobs made of equal text."),
+]
+Retention = Annotated[
+    int | None,
+    typer.Option(
+        "--retention",
+        metavar="TIME",
+        parser=retention_s,
+        help="How long the farm keeps files and text, like 12h or 7d. Default: the farm's.",
+    ),
+]
 Title = Annotated[str | None, typer.Option("--title", help="Default: the file's name.")]
 
 
@@ -66,6 +80,8 @@ def render_command(
     newlines: Newlines = NewlineMode.PROSE,
     on_unspeakable: Unspeakable = OnUnspeakable.REFUSE,
     title: Title = None,
+    reuse: Reuse = True,
+    retention: Retention = None,
     out: options.Out = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
@@ -104,6 +120,8 @@ def render_command(
             on_unspeakable=on_unspeakable,
             split_chapters=chapters,
             title=title or source.title,
+            reuse=None if reuse else False,
+            retention_s=retention,
         )
         settings = load_settings(data_dir=data)
         engine_options = ("--engine", engine) if engine else ()

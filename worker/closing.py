@@ -29,7 +29,7 @@ def close_job(farm: Farm, claimed: StepClaim) -> None:
     )
     placed = {index: (start, end) for f in files for index, start, end in f.timeline or ()}
     lease = StepLease(farm, claimed)
-    key = object_keys.deliverable(tenant, claimed.job_id, claimed.token, MANIFEST_NAME)
+    key = object_keys.deliverable(tenant, claimed.job_id, claimed.id, claimed.token, MANIFEST_NAME)
     digest = hashlib.sha256()
     pieces = manifest_json(
         job={

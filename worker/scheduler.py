@@ -17,6 +17,7 @@ from shared.lifeline import die_with_parent
 from shared.logs import configure_logging
 from shared.scheduling.pools import POOLS
 from shared.settings import Settings
+from worker.retention import retain
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +43,7 @@ def tick(farm: Farm) -> None:
 
 
 def sweep(farm: Farm) -> None:
-    """The rarer duties: end jobs past the age limit, forget nodes and marks long gone."""
+    """The rarer duties: jobs past the age limit, nodes and marks long gone, what has expired."""
     limit_s = farm.settings.max_job_age_s
     for job_id in farm.database.read(lambda conn: jobs.overdue_ids(conn, limit_s)):
         farm.database.transact(
@@ -57,6 +58,7 @@ def sweep(farm: Farm) -> None:
     farm.database.transact(nodes.forget_silent)
     farm.database.transact(offers.find_forgotten)
     farm.database.transact(marks.forget_old)
+    retain(farm)
 
 
 def run(settings: Settings, stop: threading.Event, *, sweep_every_s: float = 60.0) -> None:

@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from shared.deadlines import job_due_at
 from shared.errors import ConflictError, NotFoundError
 from shared.ids import new_id
-from shared.jobs import ALIVE, JobSpec, JobState
+from shared.jobs import ALIVE, DEFAULT_RETENTION_S, JOB_TRANSITIONS, JobSpec, JobState
 from shared.ledger import progress
 from shared.ledger import tables as t
 from shared.ledger.clock import db_now, read_clock
@@ -27,6 +27,7 @@ class NewJob:
     """A submission that passed every check. `chapters` are (title, start, end) over `text`.
 
     `expected_audio_s` is about how long its audio will be, in seconds; 0: nobody knows.
+    `retention_s`: how long its files and its text are kept once it has ended.
     """
 
     tenant: str
@@ -38,6 +39,7 @@ class NewJob:
     idempotency_key: str | None = None
     request_sha256: str = ""
     expected_audio_s: float = 0.0
+    retention_s: float = DEFAULT_RETENTION_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,10 @@ class JobRecord:
     started_at: float | None
     rendered_at: float | None
     ended_at: float | None
+    retention_s: float
+    expires_at: float | None
+    segments_reused: int
+    parts_reused: int
     error_code: str | None
     error_message: str | None
     progress: Progress
@@ -108,6 +114,7 @@ def accept(conn: Connection, new: NewJob, target: TierSettings) -> Accepted:
             expected_audio_s=new.expected_audio_s,
             created_at=now,
             due_at=job_due_at(now, len(new.text), target),
+            retention_s=new.retention_s,
         )
     )
     conn.execute(
@@ -210,6 +217,9 @@ def cancel(conn: Connection, tenant: str, job_id: str) -> JobRecord:
     return record
 
 
+_RETRIED = frozenset(s for s in JobState if s.ended and JobState.RENDERING in JOB_TRANSITIONS[s])
+
+
 def end(
     conn: Connection,
     job_id: str,
@@ -230,6 +240,9 @@ def end(
             paused=False,
             paused_at=None,
             ended_at=db_now(),
+            expires_at=db_now() + t.job.c.retention_s,
+            # What can be retried may still get something that counts.
+            unswept_since=None if state in _RETRIED else db_now(),
             error_code=code,
             error_message=message,
         )
@@ -276,6 +289,25 @@ def overdue_ids(conn: Connection, max_age_s: float) -> list[str]:
     return [row.id for row in rows]
 
 
+@dataclass(frozen=True, slots=True)
+class Reused:
+    """How much of what all jobs needed was there already."""
+
+    segments: int
+    segments_planned: int
+    parts: int
+
+
+def reused(conn: Connection) -> Reused:
+    """Over all jobs on record, for metrics."""
+    c = t.job.c
+    sums = [
+        func.coalesce(func.sum(column), 0)
+        for column in (c.segments_reused, c.segments_total, c.parts_reused)
+    ]
+    return Reused(*(int(value) for value in conn.execute(select(*sums)).one()))
+
+
 def counts_by_state(conn: Connection) -> dict[str, int]:
     """How many jobs stand in each state, for metrics."""
     rows = conn.execute(select(t.job.c.state, func.count()).group_by(t.job.c.state))
@@ -308,6 +340,10 @@ def _record(row: Row[Any], progress_: Progress) -> JobRecord:
         started_at=row.started_at,
         rendered_at=row.rendered_at,
         ended_at=row.ended_at,
+        retention_s=row.retention_s,
+        expires_at=row.expires_at,
+        segments_reused=row.segments_reused,
+        parts_reused=row.parts_reused,
         error_code=row.error_code,
         error_message=row.error_message,
         progress=progress_,
