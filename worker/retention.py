@@ -1,13 +1,18 @@
 """What becomes of jobs whose time is over, and of audio that nobody needs any more.
 
-Duties of the scheduler, each bounded for a round and each safe to be done by two at once, or to be
-left half done: whoever comes next goes on. Raises TransientError when a store is away.
+Duties of the scheduler, in a thread of their own: forgetting a library must not keep anybody's
+lease waiting. Each is bounded for a round, and safe to be done by two at once or to be left half
+done: whoever comes next goes on. They raise TransientError when a store is away.
 """
 
 import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 
 from shared import object_keys
+from shared.errors import SetupError, TransientError
 from shared.farm import Farm
 from shared.forgetting import forget
 from shared.ledger import expiry, objects
@@ -17,7 +22,29 @@ log = logging.getLogger(__name__)
 JOBS_A_ROUND = 200
 OBJECTS_AT_ONCE = 500
 BATCHES_A_ROUND = 20
+LEAVE_S = 3.0  # a scheduler that is told to stop leaves a round half done after this
 DELETING_S = 60.0  # who has not deleted what it doomed after this is taken for dead
+
+
+@contextmanager
+def retaining(farm: Farm, stop: threading.Event, *, every_s: float) -> Iterator[None]:
+    """Do a round of all duties every so often until told to stop; outages are waited out."""
+
+    def go_round() -> None:
+        while not stop.wait(every_s):
+            try:
+                retain(farm)
+            except (TransientError, SetupError) as error:
+                log.warning("retention waits: %s", error)
+            except Exception:  # the next round may do better, and none would do nothing
+                log.exception("a round of retention failed")
+
+    thread = threading.Thread(target=go_round, name="retention", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join(LEAVE_S)
 
 
 def retain(farm: Farm) -> None:

@@ -1,7 +1,8 @@
 """The scheduler: the farm's backstop. When all is well, others do its work sooner.
 
 It takes back leases that ran out and dispatches that the broker lost, sends steps that are due,
-and tops up the windows. Two at once are safe, and its death only delays.
+and tops up the windows; beside that it ends retentions. Two at once are safe, and its death only
+delays.
 """
 
 import logging
@@ -17,7 +18,7 @@ from shared.lifeline import die_with_parent
 from shared.logs import configure_logging
 from shared.scheduling.pools import POOLS
 from shared.settings import Settings
-from worker.retention import retain
+from worker.retention import retaining
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +44,7 @@ def tick(farm: Farm) -> None:
 
 
 def sweep(farm: Farm) -> None:
-    """The rarer duties: jobs past the age limit, nodes and marks long gone, what has expired."""
+    """The rarer duties: end jobs past the age limit, forget nodes and marks long gone."""
     limit_s = farm.settings.max_job_age_s
     for job_id in farm.database.read(lambda conn: jobs.overdue_ids(conn, limit_s)):
         farm.database.transact(
@@ -58,12 +59,11 @@ def sweep(farm: Farm) -> None:
     farm.database.transact(nodes.forget_silent)
     farm.database.transact(offers.find_forgotten)
     farm.database.transact(marks.forget_old)
-    retain(farm)
 
 
 def run(settings: Settings, stop: threading.Event, *, sweep_every_s: float = 60.0) -> None:
     """Tick every `scheduler_period_s` until told to stop; outages are waited out."""
-    with farm_of(settings) as farm:
+    with farm_of(settings) as farm, retaining(farm, stop, every_s=sweep_every_s):
         prepared, next_sweep = False, 0.0
         while not stop.is_set():
             try:

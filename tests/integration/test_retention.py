@@ -1,27 +1,29 @@
 """Retention on a real store: what goes, what stays, and what dead workers left behind."""
 
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import Connection, select, update
 
 from cli.servers.valkey import ValkeyServer
 from shared import object_keys
 from shared.errors import StoreError
 from shared.farm import Farm, farm_of
 from shared.jobs import JobState
-from shared.ledger import jobs, settling
+from shared.ledger import jobs, objects, renderings, settling, steps
 from shared.ledger import tables as t
 from shared.ledger.migrate import migrate
 from shared.ledger.renderings import Audio
 from shared.ledger.segments import Claim
+from shared.ledger.steps import StepClaim
 from shared.settings import Settings
-from shared.steps import StepKind
 from tests.contract.ledger import shelf, story
 from tests.integration.running_api import RunningApi, running_api
 from tests.unit.api.engines import engine_info
-from worker import retention
+from worker import retention, scheduler
 from worker.planning import run_plan
 
 
@@ -157,6 +159,36 @@ def test_a_deletion_that_died_behind_the_store_is_finished(farm: Farm) -> None:
     assert rows(farm) == []
 
 
+def test_two_schedulers_at_once_end_retentions_and_leave_in_time(
+    farm: Farm, settings: Settings
+) -> None:
+    ended = []
+    for _ in range(6):
+        ended.append(story.planned_job(farm.database, per_part=4))
+        speak(farm, ended[-1])
+    for job_id in ended:
+        farm.database.transact(lambda conn, j=job_id: jobs.end(conn, j, JobState.FAILED))  # type: ignore[misc]
+        shelf.let_time_pass(farm.database, job_id)
+    stop = threading.Event()
+    schedulers = [
+        threading.Thread(target=scheduler.run, args=(settings, stop), kwargs={"sweep_every_s": 0.1})
+        for _ in range(2)
+    ]
+    for thread in schedulers:
+        thread.start()
+    try:
+        deadline = time.monotonic() + 60
+        while stored(farm) or rows(farm):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+    finally:
+        stop.set()
+        for thread in schedulers:
+            thread.join(30)
+    assert {shelf.state(farm.database, job_id) for job_id in ended} == {JobState.EXPIRED}
+    shelf.check_references(farm.database)
+
+
 @pytest.fixture
 def api(settings: Settings) -> Iterator[RunningApi]:
     with running_api(settings) as api:
@@ -198,6 +230,20 @@ def test_deleting_over_http_ends_removes_and_can_be_repeated(api: RunningApi) ->
         assert any("event: end" in line for line in events.iter_lines())
 
 
+def claimed_when_sent(farm: Farm, job_id: str) -> StepClaim:
+    """The job's plan step, which the API sends by itself."""
+    step_id: str = farm.database.read(
+        lambda conn: conn.execute(select(t.step.c.id).where(t.step.c.job_id == job_id)).scalar_one()
+    )
+    deadline = time.monotonic() + 30
+    while True:
+        claimed = farm.database.transact(lambda conn: steps.claim(conn, step_id, 1, lease_s=60))
+        if claimed is not None:
+            return claimed
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 def test_a_quote_counts_what_is_there_for_this_tenant(api: RunningApi) -> None:
     body = {"text": "One is here. Two is here. Three is here."}
 
@@ -207,9 +253,15 @@ def test_a_quote_counts_what_is_there_for_this_tenant(api: RunningApi) -> None:
 
     assert reused() == (3, 0)
     job_id = api.submit(**body).json()["id"]
-    run_plan(api.farm, story.claim_step(api.farm.database, job_id, StepKind.PLAN))
-    claims = shelf.render_rest(api.farm.database)
-    assert claims == 3
+    run_plan(api.farm, claimed_when_sent(api.farm, job_id))
+
+    def render(conn: Connection) -> None:
+        keys = conn.execute(select(t.segment.c.content_key)).scalars()
+        audio = Audio("somewhere", 0, 8, "00" * 32, 24_000, 24_000)
+        objects.refer(conn, "default", job_id, {audio.object_key: 3})
+        renderings.record(conn, "default", {(key, 0): audio for key in keys})
+
+    api.farm.database.transact(render)
     assert reused() == (3, 3)
     assert reused(text="One is here. Four is new.") == (2, 1)
     assert reused(speed=1.1) == reused(seed=1) == reused(voice="oak") == (3, 0)

@@ -55,7 +55,16 @@ def test_what_does_not_leaves_it(name: str) -> None:
 
 
 def test_every_difference_of_the_text_counts() -> None:
-    texts = ["Hello.", "hello.", "Hello", "Hello. ", " Hello.", "Hello!", "Hello\uff0e", "Hello.\u200b"]
+    texts = [
+        "Hello.",
+        "hello.",
+        "Hello",
+        "Hello. ",
+        " Hello.",
+        "Hello!",
+        "Hello\uff0e",
+        "Hello.\u200b",
+    ]
     assert len({key(text) for text in texts}) == len(texts)
 
 

@@ -1,6 +1,7 @@
 """Audio that is there already is not made again: on SQLite and on PostgreSQL."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from threading import Barrier
 
 from sqlalchemy import Connection
@@ -140,6 +141,48 @@ def test_a_plan_resumed_behind_reused_chunks_counts_them_once(database: Database
     assert database.transact(lambda conn: plans.finish_plan(conn, first)) == []
     assert record(database, job_id).segments_reused == 4
     shelf.check_references(database)
+
+
+def test_a_sentence_that_a_book_repeats_is_held_for_each_mention(database: Database) -> None:
+    first = shelf.rendered_job(database, per_part=2)
+    job_id = story.submit(database)
+    claimed = story.claim_step(database, job_id, StepKind.PLAN)
+    described, rows = story.planned_rows(1, 6)
+    refrain = [replace(row, content_key=f"key{row.index % 2}") for row in rows]
+    database.transact(lambda conn: plans.start_planning(conn, job_id))
+    database.transact(
+        lambda conn: plans.open_rendering(conn, claimed, described, skipped=0, lease_s=30)
+    )
+    done = database.transact(
+        lambda conn: plans.write_chunk(
+            conn, claimed, Tier.STANDARD, refrain, lease_s=30, reuse_of=shelf.TENANT
+        )
+    )
+    assert done is not None
+    assert done.reused == 6
+    shelf.check_references(database)
+    shelf.delete(database, first)
+    assert shelf.doomed(database) == []
+    shelf.delete(database, job_id)
+    assert len(shelf.doomed(database)) == 2
+
+
+def test_a_book_full_of_one_sentence_is_committed_in_one_go(database: Database) -> None:
+    job_id = story.submit(database)
+    claimed = story.claim_step(database, job_id, StepKind.PLAN)
+    described, rows = story.planned_rows(1, 4)
+    same = [replace(row, content_key="refrain") for row in rows]
+    database.transact(lambda conn: plans.start_planning(conn, job_id))
+    database.transact(
+        lambda conn: plans.open_rendering(conn, claimed, described, skipped=0, lease_s=30)
+    )
+    database.transact(
+        lambda conn: plans.write_chunk(conn, claimed, Tier.STANDARD, same, lease_s=30)
+    )
+    claims = [story.must_claim(database, message) for message in story.feed(database)]
+    assert [c.won for c in story.commit_all(database, claims)] == [True] * 4
+    shelf.check_references(database)
+    assert database.read(lambda conn: renderings.known(conn, shelf.TENANT, ["refrain"]))
 
 
 def test_a_stale_commit_leaves_neither_reference_nor_rendering(database: Database) -> None:
