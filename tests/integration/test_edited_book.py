@@ -1,6 +1,8 @@
 """An edited book on a whole farm: only what changed is spoken and encoded, and all is right."""
 
 import io
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -144,8 +146,14 @@ def test_a_deleted_job_takes_its_files_along_but_not_those_of_an_edition_that_sh
     first = render(farm, text)
     edited = [text[0], [*text[1], "One more."]]
     second = render(farm, edited)
-    reply = httpx.delete(f"{farm.url}/v1/jobs/{first['id']}", timeout=20).raise_for_status()
-    assert reply.json()["state"] == "expired"
+    deleted = subprocess.run(
+        [sys.executable, "-m", "cli", "jobs", "delete", first["id"], "--url", farm.url],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert deleted.stdout == f"job {first['id']} is expired\n"
     gone = httpx.get(f"{farm.url}/v1/jobs/{first['id']}/deliverables", timeout=20)
     assert (gone.status_code, gone.json()["code"]) == (410, "job-expired")
     assert heard(farm, second) == said(edited)
