@@ -12,9 +12,9 @@ from prometheus_client.registry import Collector
 from sqlalchemy import Connection
 
 from shared.errors import TransientError
-from shared.ledger import jobs, segments, steps
+from shared.ledger import jobs, renderings, segments, steps
 from shared.ledger.database import Database
-from shared.ledger.jobs import Reused
+from shared.ledger.renderings import Reused
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _BUCKETS_S = (0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -72,7 +72,7 @@ class _Backlog(Collector):
                 jobs.counts_by_state(conn),
                 segments.counts_by_tier_and_state(conn),
                 steps.open_counts(conn),
-                jobs.reused(conn),
+                renderings.reused(conn),
             )
 
         try:

@@ -3,8 +3,8 @@
 A book of 5,000 sentences is rendered once. Then, again and again: a job that renders nothing but
 encodes every chapter (its pauses differ by a hair) shows what assembly alone takes, and an edition
 with three new sentences shows what an edit takes. A text in one piece, where an edit has the whole
-file encoded again, is measured too: there the edit's wall is held against its own assembly, for on a
-busy machine two assemblies of the same text differ by more than all else takes.
+file encoded again, is measured too: there the edit's wall is held against its own assembly, for on
+a busy machine two assemblies of the same text differ by more than all else takes.
 
 Run: python -m benchmarks.edited --json - (--quick: 500 sentences, one run)
 """

@@ -289,25 +289,6 @@ def overdue_ids(conn: Connection, max_age_s: float) -> list[str]:
     return [row.id for row in rows]
 
 
-@dataclass(frozen=True, slots=True)
-class Reused:
-    """How much of what all jobs needed was there already."""
-
-    segments: int
-    segments_planned: int
-    parts: int
-
-
-def reused(conn: Connection) -> Reused:
-    """Over all jobs on record, for metrics."""
-    c = t.job.c
-    sums = [
-        func.coalesce(func.sum(column), 0)
-        for column in (c.segments_reused, c.segments_total, c.parts_reused)
-    ]
-    return Reused(*(int(value) for value in conn.execute(select(*sums)).one()))
-
-
 def counts_by_state(conn: Connection) -> dict[str, int]:
     """How many jobs stand in each state, for metrics."""
     rows = conn.execute(select(t.job.c.state, func.count()).group_by(t.job.c.state))

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, delete, func, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.sql.dml import Insert
 
@@ -82,6 +82,25 @@ def reuse(
 def known(conn: Connection, tenant: str, content_keys: Sequence[str]) -> frozenset[str]:
     """Which of these contents could be reused now; holds nothing."""
     return frozenset(_find(conn, tenant, sorted(set(content_keys))))
+
+
+@dataclass(frozen=True, slots=True)
+class Reused:
+    """How much of what all jobs needed was there already."""
+
+    segments: int
+    segments_planned: int
+    parts: int
+
+
+def reused(conn: Connection) -> Reused:
+    """Over all jobs on record, for metrics."""
+    c = t.job.c
+    sums = [
+        func.coalesce(func.sum(column), 0)
+        for column in (c.segments_reused, c.segments_total, c.parts_reused)
+    ]
+    return Reused(*(int(value) for value in conn.execute(select(*sums)).one()))
 
 
 def distrust(conn: Connection, object_key: str) -> None:
