@@ -30,7 +30,7 @@ from worker.assembly.stitch import Clip, Stitcher
 from worker.closing import close_job
 from worker.engines.base import Samples
 from worker.fetching import fetched
-from worker.step_progress import StepLease, StepLostError, rows_of, upload_to
+from worker.step_progress import StepLease, StepLostError, drop_unknown, rows_of, upload_to
 
 log = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ def _assemble_part(farm: Farm, claimed: StepClaim) -> None:
             lambda conn: deliverables.commit_part(conn, claimed, file, part_key=key)
         )
         if not committed.won:
-            farm.store.delete([file.object_key])
+            drop_unknown(farm, file.object_key)
     crash_point("assemble.committed")
     if committed.step_id is not None:
         farm.dispatcher.send_steps([committed.step_id])

@@ -129,6 +129,11 @@ def forget(conn: Connection, keys: Collection[str]) -> None:
         conn.execute(delete(t.stored_object).where(gone))
 
 
+def is_known(conn: Connection, key: str) -> bool:
+    """Whether an object has been committed. Ask before deleting what seems to have lost."""
+    return conn.execute(select(_o.key).where(_o.key == key)).one_or_none() is not None
+
+
 def stored_by(conn: Connection, job_id: str) -> frozenset[str]:
     """Keys of all objects that a job stored and the ledger knows."""
     rows = conn.execute(select(_o.key).where(_o.job_id == job_id))
