@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from api.submission import Submission
+from api.webhook_wish import checked_url
 from shared.errors import TransientError, UsageError
 from shared.jobs import (
     DEFAULT_SAMPLE_RATE_HZ,
@@ -17,6 +18,7 @@ from shared.jobs import (
     Pauses,
 )
 from shared.ledger.jobs import NewJob
+from shared.ledger.named_webhook import NamedWebhook
 from shared.planning import check_text, first_unspeakable, is_any_speakable
 from shared.settings import Settings
 from shared.voices import EngineInfo, VoiceInfo
@@ -56,6 +58,7 @@ class Admission:
             retention_s = self.settings.retention_s
         engine = self._engine(asked.engine, engines)
         spec = self._resolve(asked, engine, engines)
+        webhook = self._webhook(asked)
         for field, piece in _pieces(asked):
             _check_piece(piece, field, spec)
         _check_rest(text, spec)
@@ -70,7 +73,14 @@ class Admission:
             request_sha256=asked.digest,
             retention_s=retention_s,
             expected_audio_s=len(text) / (engine.chars_per_audio_s * spec.speed),
+            webhook=webhook,
         )
+
+    def _webhook(self, asked: Submission) -> NamedWebhook | None:
+        if asked.webhook is None:
+            return None
+        url = checked_url(asked.webhook.url, self.settings)
+        return NamedWebhook(url, asked.webhook.event_types)
 
     def _join(self, asked: Submission) -> tuple[str, list[tuple[str, int, int]]]:
         """The whole text, and where each chapter lies in it, in characters."""
@@ -140,6 +150,7 @@ class Admission:
             pauses=Pauses(**asked.pauses.model_dump()),
             newlines=asked.newlines,
             on_unspeakable=asked.on_unspeakable,
+            on_error=asked.on_error,
             split_chapters=asked.split_chapters,
             reuse=asked.reuse,
             fallback=None if fallback is None else _frozen(fallback, language),

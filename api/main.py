@@ -26,7 +26,7 @@ from api.outlooks import Outlooks
 from api.problems import install_problem_handlers
 from api.rates import MovingWindow
 from api.readiness import Readiness
-from api.routes import catalogue, health, job_outputs, jobs, promises
+from api.routes import catalogue, deliveries, health, job_outputs, jobs, promises, webhooks
 from api.routes.answers import refusals
 from api.waking import Waker
 from shared import outlook
@@ -50,7 +50,7 @@ def create_app(farm: Farm) -> FastAPI:
     keyring = _keyring(farm)
     rates = MovingWindow(settings.requests_per_s) if settings.requests_per_s else None
     metrics = Metrics(farm.database)
-    waker = Waker(farm.dispatcher.send_steps)
+    waker = Waker(lambda _ready: farm.dispatcher.send_steps())
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
@@ -89,7 +89,7 @@ def create_app(farm: Farm) -> FastAPI:
         outlooks=_outlooks(farm),
     )
     install_problem_handlers(app)
-    for routes in (jobs, job_outputs, promises, catalogue):
+    for routes in (jobs, job_outputs, promises, webhooks, deliveries, catalogue):
         app.include_router(routes.router, responses=refusals(401, 429))
     app.include_router(health.router)
     app.openapi = lambda: describe(app)  # type: ignore[method-assign]  # FastAPI's own way

@@ -7,6 +7,7 @@ from fastapi.openapi.utils import get_openapi
 
 from api.problems import Problem
 from api.submission import Submission
+from api.webhook_wish import WebhookWish
 
 DESCRIPTION = """\
 Text in, audio out: submit a job, follow it, fetch its files.
@@ -15,9 +16,13 @@ Refusals are RFC 9457 problems (`application/problem+json`): `code` is the stabl
 programs, `detail` a sentence for people. Lists are paged: pass `next_cursor` as `cursor`.
 """
 TAGS = [
-    {"name": "jobs", "description": "Submit text, look at jobs, list, pause and cancel them."},
+    {
+        "name": "jobs",
+        "description": "Submit text, look at jobs, pause, cancel and retry them.",
+    },
     {"name": "outputs", "description": "Progress, segments and files of a job."},
     {"name": "promises", "description": "What each tier can keep, and what a job would take."},
+    {"name": "webhooks", "description": "Addresses that are told of jobs, and what became of it."},
     {"name": "catalogue", "description": "Voices and engines."},
     {"name": "operations", "description": "Health and figures."},
 ]
@@ -40,7 +45,11 @@ def describe(app: FastAPI) -> dict[str, Any]:
             tags=app.openapi_tags,
         )
         schemas = document["components"]["schemas"]
-        for model in (Submission, Problem):  # read and written by hand, so FastAPI misses them
+        for model in (
+            Submission,
+            WebhookWish,
+            Problem,
+        ):  # read and written by hand, so FastAPI misses them
             schema = model.model_json_schema(ref_template=_REF)
             schemas.update(schema.pop("$defs", {}))
             schemas[model.__name__] = schema

@@ -16,19 +16,18 @@ from pydantic import (
     Field,
     JsonValue,
     StringConstraints,
-    ValidationError,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
 
-from api.problems import field_errors
-from api.strict_json import read_json
-from shared.errors import UsageError
+from api.reading import read_as
+from api.webhook_wish import WebhookWish
 from shared.jobs import (
     LEAST_RETENTION_S,
     MOST_RETENTION_S,
     AudioFormat,
     NewlineMode,
+    OnError,
     OnUnspeakable,
     Pauses,
 )
@@ -115,6 +114,10 @@ class Submission(BaseModel):
         default=OnUnspeakable.REFUSE,
         description="what to do with text in a script that the engine cannot speak",
     )
+    on_error: Annotated[OnError, Field(strict=False)] = Field(
+        default=OnError.PARTIAL,
+        description="when a piece cannot be spoken: deliver the rest (partial) or stop (fail)",
+    )
     split_chapters: bool = Field(
         default=False, description="find chapter headings in `text`, and make a file of each"
     )
@@ -131,6 +134,10 @@ class Submission(BaseModel):
     title: Line = ""
     metadata: dict[MetadataKey, str] = Field(
         default_factory=dict, max_length=METADATA_KEYS, description="returned with the job, as is"
+    )
+
+    webhook: WebhookWish | None = Field(
+        default=None, description="told of this job, beside the webhooks that are told of all"
     )
 
     @model_validator(mode="after")
@@ -158,27 +165,4 @@ class Submission(BaseModel):
 
 def read_submission(body: bytes) -> Submission:
     """The submission in a request body. Raises UsageError; nothing of the text is repeated."""
-    try:
-        return Submission.model_validate(read_json(body))
-    except ValidationError as error:
-        found = error.errors(include_url=False, include_context=False, include_input=False)
-        kinds = {finding["type"] for finding in found}
-        errors = field_errors(found)
-        detail = "; ".join(
-            f"{item['field']}: {item['message']}" if item["field"] else item["message"]
-            for item in errors
-        )
-        raise UsageError(detail, code=_code(kinds), errors=errors) from None
-
-
-# What a program would like to tell apart; the first kind found names the problem.
-_CODE_OF_KIND = {
-    "extra_forbidden": "unknown-field",
-    "text_or_chapters": "text-or-chapters",
-    "split_given_chapters": "text-or-chapters",
-    "control_character": "control-character",
-}
-
-
-def _code(kinds: set[str]) -> str:
-    return next((code for kind, code in _CODE_OF_KIND.items() if kind in kinds), "invalid-field")
+    return read_as(Submission, body)

@@ -14,7 +14,7 @@ from api.deps import Deps
 from api.submission import read_submission
 from api.views.job import JobView
 from shared.crashpoints import crash_point
-from shared.ledger import demand, jobs, nodes
+from shared.ledger import demand, jobs, nodes, replays
 from shared.ledger.demand import LiveJob
 from shared.ledger.jobs import Accepted, JobRecord, NewJob
 
@@ -36,7 +36,8 @@ def accept(deps: Deps, caller: Caller, body: bytes, idempotency_key: str | None)
     if idempotency_key is not None:
         # Before admission: what was accepted stays so, even if its engine or its room has gone.
         digest = asked.digest
-        accepted = deps.read(lambda conn: jobs.find_replay(conn, tenant, idempotency_key, digest))
+        earlier = deps.read(lambda conn: replays.find(conn, tenant, idempotency_key, digest))
+        accepted = None if earlier is None else Accepted(earlier, None, replayed=True)
     if accepted is None:
         check_tier(asked.tier, caller.tiers)
         engines = [record.info for record in deps.read(nodes.engines)]
@@ -54,6 +55,7 @@ def accept(deps: Deps, caller: Caller, body: bytes, idempotency_key: str | None)
 
 def _write(deps: Deps, caller: Caller, new: NewJob, load: Load) -> Accepted:
     target = deps.admission.settings.tiers[new.spec.tier]
+    mark_of = deps.signing_secrets().mark if new.webhook is not None else None
 
     def write(conn: Connection) -> Accepted:
         if caller.quota.is_limit:
@@ -61,12 +63,12 @@ def _write(deps: Deps, caller: Caller, new: NewJob, load: Load) -> Accepted:
             if not _is_replay(conn, new):
                 backlog = demand.tenant_backlog(conn, caller.tenant)
                 check_quota(_demand(new), backlog, caller.quota, load.rate)
-        return jobs.accept(conn, new, target)
+        return jobs.accept(conn, new, target, mark_of)
 
     try:
         return deps.transact(write)
     except IntegrityError as error:
-        if not jobs.is_key_race(error):
+        if not replays.is_race(error):
             raise
         return deps.transact(write)
 
@@ -75,7 +77,7 @@ def _is_replay(conn: Connection, new: NewJob) -> bool:
     """Whether another thread has written this very request since it was looked for."""
     if new.idempotency_key is None:
         return False
-    found = jobs.find_replay(conn, new.tenant, new.idempotency_key, new.request_sha256)
+    found = replays.find(conn, new.tenant, new.idempotency_key, new.request_sha256)
     return found is not None
 
 

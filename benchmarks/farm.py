@@ -8,6 +8,7 @@ CPU, then shows how well the farm keeps a GPU-like device busy.
 Run: python -m benchmarks.farm --json -
 """
 
+import itertools
 import sqlite3
 import statistics
 import sys
@@ -19,7 +20,7 @@ import httpx
 
 from benchmarks.engine_bare import render_bare
 from benchmarks.farm_process import Watched, running_farm
-from benchmarks.planned import FOUR_CHAPTERS, sentences
+from benchmarks.planned import TEN_CHAPTERS, sentences
 from benchmarks.report import at_least, emit, parser
 
 ENDED = {"completed", "partial", "failed", "cancelled"}
@@ -52,11 +53,12 @@ def job_seconds(job: Mapping[str, str]) -> float:
 
 def measure_cpu_engine(runs: int, cores: int) -> dict[str, object]:
     """Bare engine against the farm with the CPU engine."""
-    text = FOUR_CHAPTERS.read_text()
+    text = TEN_CHAPTERS.read_text()
     spoken = sentences(text)
     arms: dict[str, list[float]] = {"bare": [], "flac": [], "mp3": []}
     cpu: dict[str, dict[str, float]] = {}
     audio_s = 0.0
+    seeds = itertools.count(1)
     with running_farm(engine="hibari", nodes=cores) as farm:
         render(farm, {"text": "One warm-up sentence.", "engine": "hibari", "format": "mp3"})
         for _ in range(runs):
@@ -69,6 +71,7 @@ def measure_cpu_engine(runs: int, cores: int) -> dict[str, object]:
                     "engine": "hibari",
                     "format": audio_format,
                     "split_chapters": True,
+                    "seed": next(seeds),  # nothing that an earlier run rendered may serve
                 }
                 job = render(farm, body)
                 after = farm.cpu_s()

@@ -8,6 +8,7 @@ from shared.tiers import Tier
 from worker.engines.registry import build
 
 FOUR_CHAPTERS = Path(__file__).parent / "texts" / "journey-4-chapters.txt"
+TEN_CHAPTERS = Path(__file__).parent / "texts" / "journey-10-chapters.txt"
 SAMPLE = Path(__file__).parents[1] / "samples" / "english.txt"
 
 

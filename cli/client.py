@@ -91,7 +91,7 @@ class FarmClient:
     def submit(self, request: JobRequest, *, idempotency_key: str | None = None) -> Job:
         """Hand in a job. With the same key, the same request makes one job however often sent."""
         key = idempotency_key or uuid4().hex
-        return self._ask(
+        return self.ask(
             Job,
             "POST",
             "/v1/jobs",
@@ -101,30 +101,34 @@ class FarmClient:
 
     def job(self, job_id: str) -> Job:
         """Return the job as it stands now."""
-        return self._ask(Job, "GET", f"/v1/jobs/{_segment(job_id)}")
+        return self.ask(Job, "GET", f"/v1/jobs/{_segment(job_id)}")
 
     def cancel(self, job_id: str) -> Job:
         """Ask for a job's end; what is being spoken this second may still be finished."""
-        return self._ask(Job, "POST", f"/v1/jobs/{_segment(job_id)}/cancel")
+        return self.ask(Job, "POST", f"/v1/jobs/{_segment(job_id)}/cancel")
+
+    def retry(self, job_id: str) -> Job:
+        """Have what a partial or failed job lacks rendered. ConflictError: it lacks nothing."""
+        return self.ask(Job, "POST", f"/v1/jobs/{_segment(job_id)}/retry")
 
     def delete(self, job_id: str) -> Job:
         """Have a job's files and text removed now, cancelling it first; its record stays."""
-        return self._ask(Job, "DELETE", f"/v1/jobs/{_segment(job_id)}")
+        return self.ask(Job, "DELETE", f"/v1/jobs/{_segment(job_id)}")
 
     def pause(self, job_id: str) -> Job:
         """Let a job stand still; what is being spoken is finished. ConflictError: too late."""
-        return self._ask(Job, "POST", f"/v1/jobs/{_segment(job_id)}/pause")
+        return self.ask(Job, "POST", f"/v1/jobs/{_segment(job_id)}/pause")
 
     def resume(self, job_id: str) -> Job:
         """Let a paused job go on."""
-        return self._ask(Job, "POST", f"/v1/jobs/{_segment(job_id)}/resume")
+        return self.ask(Job, "POST", f"/v1/jobs/{_segment(job_id)}/resume")
 
     def jobs(self, *, state: str | None = None, tier: str | None = None) -> Iterator[Job]:
         """All jobs, newest first, page by page."""
         wanted = {"state": state, "tier": tier, "limit": str(PAGE)}
         params = {name: value for name, value in wanted.items() if value is not None}
         while True:
-            page = self._ask(JobPage, "GET", "/v1/jobs", params=params)
+            page = self.ask(JobPage, "GET", "/v1/jobs", params=params)
             yield from page.data
             if not page.next_cursor:
                 return
@@ -133,11 +137,11 @@ class FarmClient:
     def deliverables(self, job_id: str) -> tuple[Deliverable, ...]:
         """Return the job's files, with URLs fresh for about an hour."""
         path = f"/v1/jobs/{_segment(job_id)}/deliverables"
-        return self._ask(DeliverableList, "GET", path).files
+        return self.ask(DeliverableList, "GET", path).files
 
     def voices(self) -> tuple[Voice, ...]:
         """Every voice that the farm's engines offer."""
-        return self._ask(VoiceList, "GET", "/v1/voices").voices
+        return self.ask(VoiceList, "GET", "/v1/voices").voices
 
     def follow(self, job_id: str) -> Generator[Job]:
         """Yield the job again and again as it moves; the view of its end comes last.
@@ -170,29 +174,36 @@ class FarmClient:
                 if event.kind in {"progress", "end"}:
                     yield _parsed(Job, event.data.encode(), self.url)
 
-    def _ask(
+    def ask(
         self,
         reply: type[R],
         method: str,
         path: str,
         *,
         content: bytes | None = None,
+        json: object = None,
         headers: dict[str, str] | None = None,
         params: dict[str, str] | None = None,
     ) -> R:
+        """Make one call of the API, with patience, and return its answer."""
         patience = Patience(self._patience_s, self._clock)
         while True:
             trouble: Exception
             wait_s = 0.0
             try:
                 response = self._http.request(
-                    method, self.url + path, content=content, headers=headers, params=params
+                    method,
+                    self.url + path,
+                    content=content,
+                    json=json,
+                    headers=headers,
+                    params=params,
                 )
             except httpx.TransportError as error:
                 trouble = error
             else:
                 if response.is_success:
-                    return _parsed(reply, response.content, self.url)
+                    return _parsed(reply, response.content or b"{}", self.url)
                 trouble = error_of(response)
                 if response.status_code not in RETRYABLE_STATUS:
                     raise trouble

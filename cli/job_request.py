@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from shared.jobs import AudioFormat, NewlineMode, OnUnspeakable, Pauses
+from shared.jobs import AudioFormat, NewlineMode, OnError, OnUnspeakable, Pauses
 from shared.tiers import Tier
 
 
@@ -13,6 +13,15 @@ class Chapter(BaseModel):
 
     title: str
     text: str
+
+
+class JobWebhook(BaseModel):
+    """An address that is told of the job; without events, of its end."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    url: str
+    events: tuple[str, ...] | None = None
 
 
 class JobRequest(BaseModel):
@@ -37,11 +46,13 @@ class JobRequest(BaseModel):
     pauses: Pauses | None = None
     newlines: NewlineMode | None = None
     on_unspeakable: OnUnspeakable | None = None
+    on_error: OnError | None = None
     split_chapters: bool | None = None
     reuse: bool | None = None
     retention_s: int | None = None
     title: str | None = None
     metadata: dict[str, str] | None = Field(default=None)
+    webhook: JobWebhook | None = None
 
     def to_json(self) -> bytes:
         """Return the request body: UTF-8 JSON without the choices left open."""

@@ -1,4 +1,4 @@
-"""`voxfarm jobs`: look at the farm's jobs, wait, pause, cancel, fetch their files, delete."""
+"""`voxfarm jobs`: look at the farm's jobs, wait, pause, cancel, retry, fetch files, delete."""
 
 import json
 import sys
@@ -31,7 +31,7 @@ SHORT_PATIENCE_S = 5.0
 JobId = Annotated[str, typer.Argument(metavar="JOB", help="The job's id; see: voxfarm jobs list.")]
 
 jobs_app = typer.Typer(
-    no_args_is_help=True, help="Look at jobs, wait, pause, cancel, download, delete."
+    no_args_is_help=True, help="Look at jobs, wait, pause, cancel, retry, download, delete."
 )
 
 
@@ -168,6 +168,20 @@ def delete_command(
     """Remove a job's files and text now; its record stays. A live job is cancelled first."""
     with told(as_json=as_json), _client(url, key, data, SHORT_PATIENCE_S) as client:
         _tell(client.delete(job_id), as_json=as_json)
+
+
+@jobs_app.command("retry")
+def retry_command(
+    *,
+    job_id: JobId,
+    as_json: options.AsJson = False,
+    url: options.Url = None,
+    key: options.Key = None,
+    data: options.Data = None,
+) -> None:
+    """Take a partial or failed job up again. Only what is missing is rendered."""
+    with told(as_json=as_json), _client(url, key, data, SHORT_PATIENCE_S) as client:
+        _tell(client.retry(job_id), as_json=as_json)
 
 
 @jobs_app.command("download")

@@ -14,7 +14,9 @@ from cli.keys import keys_app
 from cli.render import render_command
 from cli.tune import tune_command
 from cli.up import up_command
+from cli.verify import verify_command
 from cli.voices import voices_command
+from cli.webhooks import webhooks_app
 
 
 def build_app() -> typer.Typer:
@@ -33,8 +35,10 @@ def build_app() -> typer.Typer:
     app.command("render", epilog=EXIT_HELP)(render_command)
     app.add_typer(jobs_app, name="jobs")
     app.add_typer(keys_app, name="keys")
+    app.add_typer(webhooks_app, name="webhooks")
     app.command("voices")(voices_command)
     app.command("tune")(tune_command)
+    app.command("verify")(verify_command)
     app.command("doctor")(doctor_command)
     return app
 

@@ -18,7 +18,7 @@ from cli.outputs import Outputs
 from cli.progress import display
 from cli.rendering import Rendered, render, sigterm_interrupts
 from cli.source import read_source
-from shared.jobs import AudioFormat, NewlineMode, OnUnspeakable
+from shared.jobs import AudioFormat, NewlineMode, OnError, OnUnspeakable
 from shared.tiers import Tier
 
 PATIENCE_S = 120.0
@@ -62,6 +62,16 @@ Retention = Annotated[
         help="How long the farm keeps files and text, like 12h or 7d. Default: the farm's.",
     ),
 ]
+Gaps = Annotated[
+    OnError,
+    typer.Option(
+        "--on-error", help="When a piece cannot be spoken: partial delivers the rest, fail stops."
+    ),
+]
+Fallback = Annotated[
+    str | None,
+    typer.Option("--fallback-engine", help="Speaks what the engine gives up. Default: nobody."),
+]
 Title = Annotated[str | None, typer.Option("--title", help="Default: the file's name.")]
 
 
@@ -79,6 +89,8 @@ def render_command(
     chapters: Chapters = False,
     newlines: Newlines = NewlineMode.PROSE,
     on_unspeakable: Unspeakable = OnUnspeakable.REFUSE,
+    on_error: Gaps = OnError.PARTIAL,
+    fallback_engine: Fallback = None,
     title: Title = None,
     reuse: Reuse = True,
     retention: Retention = None,
@@ -118,13 +130,23 @@ def render_command(
             seed=seed,
             newlines=newlines,
             on_unspeakable=on_unspeakable,
+            on_error=on_error,
+            fallback_engine=fallback_engine,
             split_chapters=chapters,
             title=title or source.title,
             reuse=None if reuse else False,
             retention_s=retention,
         )
         settings = load_settings(data_dir=data)
-        engine_options = ("--engine", engine) if engine else ()
+        needed = (
+            {engine}
+            if fallback_engine is None
+            else {
+                engine or settings.default_engine,
+                fallback_engine,
+            }
+        )
+        engine_options = [word for name in needed if name for word in ("--engine", name)]
         with ExitStack() as farm:  # left last: an embedded farm takes a few seconds to stop
             with display(quiet=quiet) as screen:
                 connection = farm.enter_context(

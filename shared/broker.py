@@ -15,7 +15,15 @@ from kombu.entity import Exchange, Queue
 from kombu.exceptions import OperationalError
 
 from shared.errors import BrokerError, SetupError
-from shared.messages import STEP_TASK, SYNTH_TASK, StepMessage, SynthMessage
+from shared.messages import (
+    DELIVERY_QUEUE,
+    DELIVERY_TASK,
+    STEP_TASK,
+    SYNTH_TASK,
+    DeliveryMessage,
+    StepMessage,
+    SynthMessage,
+)
 from shared.settings import Settings
 from shared.steps import StepKind
 from shared.tiers import Tier
@@ -30,7 +38,8 @@ def build_celery(settings: Settings) -> Celery:
     app = Celery("voxfarm", broker=settings.redis_url, backend=None, set_as_current=False)
     app.conf.update(
         task_queues=[
-            Queue(name, exchange, routing_key=name) for name in SYNTH_QUEUES + STEP_QUEUES
+            Queue(name, exchange, routing_key=name)
+            for name in (*SYNTH_QUEUES, *STEP_QUEUES, DELIVERY_QUEUE)
         ],
         task_create_missing_queues=False,
         task_default_queue=Tier.STANDARD.queue,
@@ -90,6 +99,12 @@ class Broker:
     def send_steps(self, messages: Sequence[StepMessage]) -> None:
         """Publish steps to the queues of their kinds. Raises BrokerError."""
         self._send(STEP_TASK, [(m.kind, step_task_id(m), m.to_kwargs()) for m in messages])
+
+    def send_deliveries(self, messages: Sequence[DeliveryMessage]) -> None:
+        """Publish deliveries of webhooks. Raises BrokerError."""
+        self._send(
+            DELIVERY_TASK, [(DELIVERY_QUEUE, delivery_task_id(m), m.to_kwargs()) for m in messages]
+        )
 
     def _send(self, task: str, letters: Sequence[tuple[str, str, Mapping[str, Any]]]) -> None:
         if not letters:
@@ -161,6 +176,11 @@ def segment_task_id(message: SynthMessage) -> str:
 def step_task_id(message: StepMessage) -> str:
     """The Celery task id of one dispatch of one step."""
     return f"{message.step_id}.{message.dispatch_no}"
+
+
+def delivery_task_id(message: DeliveryMessage) -> str:
+    """The Celery task id of one dispatch of one delivery."""
+    return f"{message.delivery_id}.{message.dispatch_no}"
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Filling the windows: the bounded set of each pool's segments that Redis holds at a time.
 
-Who enters is decided by `shared.scheduling`; here its choice is carried out.
+Who enters is chosen in `shared.ledger.feeding`; here it is sent.
 
 A segment is marked as dispatched in the ledger before it is published. If the publish fails or
 the broker forgets, `recover_lost` finds out by comparing what both sides hold, and sends it again
@@ -8,7 +8,8 @@ under a higher dispatch number, which makes every older copy stale.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from sqlalchemy import Connection
@@ -16,16 +17,18 @@ from sqlalchemy import Connection
 from shared.broker import Broker, segment_task_id, step_task_id
 from shared.crashpoints import crash_point
 from shared.errors import BrokerError
-from shared.ledger import feeding, nodes, offers, steps
-from shared.ledger.clock import read_clock
+from shared.ledger import feeding, nodes, steps
 from shared.ledger.database import Database
 from shared.messages import SynthMessage
-from shared.scheduling.choose import choose
-from shared.scheduling.pools import POOLS, Pool, pool_of
+from shared.scheduling.depth import window
+from shared.scheduling.pools import Pool, pool_of
 from shared.settings import Settings
 from shared.tiers import Tier
 
 log = logging.getLogger(__name__)
+
+ROUND_S, ALIKE_SHARE = 2.0, 0.1
+LOW_WATER = 0.75  # of a window: lower, and threads would idle; higher, and fills would be tiny
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,43 +52,29 @@ class Dispatcher:
         return len(messages)
 
     def _mark(self, conn: Connection, pool: Pool) -> list[SynthMessage]:
-        """Let the policy choose who enters the window, and mark them, under the tiers' locks."""
         for tier in pool.tiers:
             self.database.lock_tier(conn, tier)
-        room = self._window(conn) - self._in_flight(conn, pool)
-        messages: list[SynthMessage] = []
-        while room > 0:
-            now = read_clock(conn)
-            state, sent_s = offers.load_state(conn, pool.name)
-            elsewhere_s = sum(offers.load_state(conn, p.name)[1] for p in POOLS if p is not pool)
-            choice = choose(
-                pool,
-                [offers.offer(conn, tier, room, now) for tier in pool.tiers],
-                state,
-                room=room,
-                now_s=now,
-                elsewhere_s=elsewhere_s,
-            )
-            if not choice.picks:
-                break
-            sent_s += sum(pick.audio_s for pick in choice.picks)
-            offers.record(conn, pool.name, choice, sent_s=sent_s)
-            messages += feeding.mark(conn, choice.picks)
-            room -= len(choice.picks)
-            if not choice.short:
-                break
-        return messages
+        return feeding.fill(conn, pool, self._window(conn, pool) - self._in_flight(conn, pool))
 
     def is_low(self, conn: Connection, tier: Tier) -> bool:
-        """True when less than half of the window is in flight: asked with every commit."""
-        return self._in_flight(conn, pool_of(tier)) * 2 < self._window(conn)
+        """True when a quarter of the window is free: asked with every commit."""
+        pool = pool_of(tier)
+        return self._in_flight(conn, pool) <= LOW_WATER * self._window(conn, pool)
 
     def _in_flight(self, conn: Connection, pool: Pool) -> int:
         return sum(feeding.in_flight(conn, tier) for tier in pool.tiers)
 
-    def send_steps(self, step_ids: Sequence[str] | None = None) -> int:
-        """Send waiting steps: those given, or all that are due. Returns how many."""
-        messages = self.database.transact(lambda conn: steps.dispatch(conn, step_ids=step_ids))
+    def send_steps(self) -> int:
+        """Send the steps that are next, a few of each kind ahead of the workers. Returns how many.
+
+        Called when steps become ready, whoever's turn it is then, and when one is claimed. For a
+        tenth of all time no tier goes before another, so none starves.
+        """
+        window = self.settings.step_window
+        alike = time.time() % ROUND_S < ALIKE_SHARE * ROUND_S
+        messages = self.database.transact(
+            lambda conn: steps.dispatch(conn, window=window, alike=alike)
+        )
         crash_point("dispatch.step_marked")
         if messages:
             self._send_quietly(lambda: self.broker.send_steps(messages))
@@ -122,12 +111,15 @@ class Dispatcher:
         lost = [m for m in suspects if m.kind in short and step_task_id(m) not in held]
         return self.database.transact(lambda conn: steps.take_back_lost(conn, lost)) if lost else 0
 
-    def _window(self, conn: Connection) -> int:
-        """Segments of a pool that may be in flight: enough to choose from, and to settle."""
-        alive, slots = nodes.live(conn)
-        settling = self.settings.commit_most * alive  # spoken, and waiting to be committed
-        rendering = round(self.settings.window_factor * slots)
-        return max(self.settings.window_min, rendering + settling)
+    def _window(self, conn: Connection, pool: Pool) -> int:
+        return window(
+            pool.tiers,
+            nodes.fleets(conn),
+            factor=self.settings.window_factor,
+            padded_factor=self.settings.window_factor_padded,
+            settling=self.settings.commit_most,
+            least=self.settings.window_min,
+        )
 
     def _send_quietly(self, send: Callable[[], None]) -> None:
         try:

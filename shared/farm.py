@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from shared.broker import Broker, build_celery
 from shared.dispatch import Dispatcher
 from shared.ledger.database import Database
+from shared.postman import Postman
 from shared.settings import Settings
 from shared.storage import ObjectStore, S3Store
 
@@ -19,6 +20,7 @@ class Farm:
     database: Database
     broker: Broker
     dispatcher: Dispatcher
+    postman: Postman
     store: ObjectStore
 
     def close(self) -> None:
@@ -36,6 +38,7 @@ def open_farm(settings: Settings) -> Farm:
         database=database,
         broker=broker,
         dispatcher=Dispatcher(database, broker, settings),
+        postman=Postman(database, broker, settings),
         store=S3Store(settings),
     )
 

@@ -45,7 +45,9 @@ JOB_TRANSITIONS: dict[JobState, frozenset[JobState]] = {
     JobState.ASSEMBLING: frozenset({JobState.COMPLETED, JobState.PARTIAL}) | _STOPS,
     JobState.COMPLETED: frozenset({JobState.EXPIRED}),
     JobState.PARTIAL: frozenset({JobState.RENDERING, JobState.EXPIRED}),
-    JobState.FAILED: frozenset({JobState.RENDERING, JobState.EXPIRED}),
+    JobState.FAILED: frozenset(
+        {JobState.ACCEPTED, JobState.RENDERING, JobState.ASSEMBLING, JobState.EXPIRED}
+    ),
     JobState.CANCELLED: frozenset({JobState.EXPIRED}),
     JobState.EXPIRED: frozenset(),
 }
@@ -84,6 +86,13 @@ class OnUnspeakable(StrEnum):
 
     REFUSE = "refuse"
     SKIP = "skip"
+
+
+class OnError(StrEnum):
+    """How a job ends when a piece of it cannot be spoken."""
+
+    PARTIAL = "partial"  # all the rest is delivered, the gap is named
+    FAIL = "fail"  # the job ends as soon as a piece is given up
 
 
 class Pauses(BaseModel):
@@ -138,3 +147,4 @@ class JobSpec(BaseModel):
     split_chapters: bool
     fallback: Fallback | None = None
     reuse: bool = True
+    on_error: OnError = OnError.PARTIAL

@@ -10,6 +10,8 @@ from typing import Self
 MESSAGE_VERSION = 1
 SYNTH_TASK = "voxfarm.synth"
 STEP_TASK = "voxfarm.step"
+DELIVERY_TASK = "voxfarm.deliver"
+DELIVERY_QUEUE = "deliver"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,25 @@ class StepMessage:
     step_id: str
     job_id: str
     kind: str
+    dispatch_no: int
+    v: int = MESSAGE_VERSION
+
+    def to_kwargs(self) -> dict[str, object]:
+        """As Celery keyword arguments."""
+        return asdict(self)
+
+    @classmethod
+    def from_kwargs(cls, kwargs: dict[str, object]) -> Self:
+        """Rebuild from a message body; unknown keys of newer versions are ignored."""
+        return cls(**{k: v for k, v in kwargs.items() if k in cls.__slots__})  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryMessage:
+    """Ask a worker to send one event to one webhook, and then whatever else waits for it."""
+
+    delivery_id: str
+    webhook_id: str
     dispatch_no: int
     v: int = MESSAGE_VERSION
 

@@ -46,7 +46,9 @@ def read(conn: Connection, default_engine: str) -> Outlook:
     known = {record.info.name: record.info for record in nodes.engines(conn)}
     info = known.get(default_engine)
     prior = _CHARS_PER_AUDIO_S if info is None else info.chars_per_audio_s
-    rate = rate_of([load.spoken for load in loads.values()], now_s=now, nodes=nodes.live(conn)[0])
+    rate = rate_of(
+        [load.spoken for load in loads.values()], now_s=now, nodes=nodes.live_nodes(conn)
+    )
     per_char_s = {
         tier: audio_per_char_s(load.spoken, chars_per_audio_s=prior) for tier, load in loads.items()
     }

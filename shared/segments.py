@@ -45,5 +45,5 @@ SEGMENT_TRANSITIONS: dict[SegmentState, frozenset[SegmentState]] = {
     ),
     SegmentState.DONE: frozenset(),
     SegmentState.QUARANTINED: frozenset({SegmentState.PENDING}),  # an explicit retry of the job
-    SegmentState.CANCELLED: frozenset(),
+    SegmentState.CANCELLED: frozenset({SegmentState.PENDING}),  # the same
 }

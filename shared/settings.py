@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from platformdirs import user_data_path
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic import BaseModel, ConfigDict, Field, IPvAnyNetwork, SecretStr, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from shared.jobs import DEFAULT_RETENTION_S, LEAST_RETENTION_S, MOST_RETENTION_S
@@ -102,6 +102,57 @@ class Settings(BaseSettings):
         description="most bulk audio that may wait, in seconds; further bulk jobs: 503",
     )
 
+    public_url: str = Field(
+        default="",
+        description="address of the API as clients see it, for the links in webhooks; "
+        "empty: paths only",
+    )
+    webhook_allow_http: bool = Field(default=False, description="let webhooks be sent without TLS")
+    webhook_allowed_networks: tuple[IPvAnyNetwork, ...] = Field(
+        default=(),
+        description="networks that are not public but may be sent to, as CIDRs; whoever may submit "
+        "a job can then have them called",
+    )
+    webhook_ca_file: str = Field(
+        default="", description="PEM file of certificate authorities trusted besides the usual ones"
+    )
+    webhook_timeout_s: float = Field(
+        default=15.0, gt=0, description="a receiver has this long, from look-up to answer"
+    )
+    webhook_retry_s: tuple[float, ...] = Field(
+        default=(0, 5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400),
+        min_length=1,
+        description="waits before each try of a delivery, seconds; as many tries as waits",
+    )
+    webhook_retry_after_max_s: float = Field(
+        default=3_600.0, ge=0, description="most that a receiver's Retry-After can ask for"
+    )
+    webhook_hold_s: float = Field(
+        default=5.0,
+        gt=0,
+        description="a webhook that failed five times in a row is left alone for this long, then "
+        "for twice as long, and so on",
+    )
+    webhook_hold_max_s: float = Field(default=300.0, gt=0, description="and never longer than this")
+    webhook_concurrency: int = Field(
+        default=4, ge=1, description="deliveries at once to one webhook that answers well"
+    )
+    webhook_threads: int = Field(
+        default=32, ge=4, description="deliveries at once of one deliver worker"
+    )
+    webhook_window: int = Field(
+        default=64, ge=4, description="deliveries handed out at once, on the whole farm"
+    )
+    webhook_progress_s: float = Field(
+        default=60.0, gt=0, description="time between two progress events of a job"
+    )
+    webhook_overlap_s: float = Field(
+        default=86_400.0, ge=0, description="a webhook's former secret still signs for this long"
+    )
+    webhook_log_s: float = Field(
+        default=30 * 86_400.0, gt=0, description="events and their deliveries are kept this long"
+    )
+
     engine_options: dict[str, dict[str, object]] = Field(
         default_factory=dict, description="options passed to an engine, by engine name (JSON)"
     )
@@ -125,7 +176,12 @@ class Settings(BaseSettings):
         ge=0,
         description="an engine host is renewed when grown by so many megabytes; 0: never",
     )
-    window_factor: float = Field(default=6.0, ge=1, description="window = factor * slots, per tier")
+    window_factor: float = Field(
+        default=3.5, ge=1, description="window = factor * slots, of standard and bulk together"
+    )
+    window_factor_padded: float = Field(
+        default=6.0, ge=1, description="the same for engines whose batches are padded"
+    )
     window_min: int = Field(default=16, ge=1, description="least window of a tier, in segments")
     commit_most: int = Field(
         default=8, ge=1, le=64, description="sentences stored in one object and committed together"
@@ -135,6 +191,9 @@ class Settings(BaseSettings):
         ge=0,
         description="a finished sentence waits so long for others to be committed with; "
         "rush never waits",
+    )
+    step_window: int = Field(
+        default=1, ge=1, description="steps of each kind that are sent ahead of the workers"
     )
     redispatch_after_s: float = Field(
         default=5.0, description="a dispatch is not suspected lost before this age"

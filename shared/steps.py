@@ -7,8 +7,7 @@ class StepKind(StrEnum):
     """What a step does. Each kind is the name of its Celery queue."""
 
     PLAN = "plan"  # split the text into segments
-    ASSEMBLE = "assemble"  # stitch and encode one part
-    DELIVER = "deliver"  # publish the manifest and end the job
+    ASSEMBLE = "assemble"  # stitch and encode one part; publish the manifest and end the job
     INSPECT = "inspect"  # look into a finished file
 
 

@@ -23,7 +23,9 @@ class EngineInfo(BaseModel):
     `slots` is how many utterances the engine holds at once (its largest batch); `max_chars` the
     longest text of one utterance, in characters; `sample_rate_hz` its native output rate. An engine
     that `streams` advances row by row: chunks come out while a row runs, and a freed slot can be
-    filled before the next step; any other runs a whole batch in a step. `batch_by` names what must
+    filled before the next step; any other runs a whole batch in a step. One that
+    `pads` takes for every member of a batch as long as for the longest, and wants many in sight to
+    choose like ones from. `batch_by` names what must
     be equal in a batch, besides engine parameters.
     `testing` engines are refused at submit unless the operator allows them.
     """
@@ -41,6 +43,7 @@ class EngineInfo(BaseModel):
     max_chars: int
     min_chars: int = 1
     streams: bool = False
+    pads: bool = False
     batch_by: tuple[Literal["voice", "language", "speed"], ...] = ()
     testing: bool = False
     chars_per_audio_s: float = Field(

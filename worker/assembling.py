@@ -67,7 +67,7 @@ def _assemble_part(farm: Farm, claimed: StepClaim) -> None:
             drop_unknown(farm, file.object_key)
     crash_point("assemble.committed")
     if committed.step_id is not None:
-        farm.dispatcher.send_steps([committed.step_id])
+        farm.dispatcher.send_steps()
 
 
 def _part_key(farm: Farm, claimed: StepClaim, spec: JobSpec, progress: Callable[[], None]) -> str:

@@ -63,9 +63,11 @@ def close_job(farm: Farm, claimed: StepClaim) -> None:
         samples=0,
         rate_hz=0,
     )
+
     if not farm.database.transact(lambda conn: deliverables.commit_job(conn, claimed, manifest)):
         drop_unknown(farm, key)
     crash_point("manifest.committed")
+    farm.postman.send_due()
 
 
 def _hashed(pieces: Iterable[bytes], update: Callable[[bytes], None]) -> Iterator[bytes]:

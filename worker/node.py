@@ -24,6 +24,7 @@ from shared.ledger import nodes
 from shared.ledger.database import Database
 from shared.lifeline import die_with_parent
 from shared.logs import configure_logging
+from shared.scheduling.depth import threads
 from shared.settings import Settings
 from shared.tiers import Tier
 from worker.host.link import HostLink
@@ -180,13 +181,18 @@ class Node:
                 log.warning("cannot publish %s: %s", host.engine, error)
 
     def _start_consumer(self, tiers: tuple[Tier, ...]) -> None:
-        slots = sum(host.link.info().slots for host in self._hosts)
+        infos = [host.link.info() for host in self._hosts]
+        at_once = threads(
+            sum(info.slots for info in infos),
+            rush=tiers == (Tier.RUSH,),
+            pads=any(info.pads for info in infos),
+            settling=self._settings.commit_most,
+        )
         command = [sys.executable, "-P", "-m", "worker.consumer", "--node", self._name]
         command += ["--parent", str(os.getpid())]
         for tier in tiers:
             command += ["--tier", tier.value]
-        at_a_time = _sentences_at_a_time(tiers, slots, self._settings.commit_most)
-        command += ["--concurrency", str(at_a_time)]
+        command += ["--concurrency", str(at_once)]
         for host in self._hosts:
             command += ["--host", f"{host.engine}={host.socket_path}"]
         self._consumers[tiers] = subprocess.Popen(command)
@@ -208,17 +214,6 @@ class Node:
         except TransientError:
             log.warning("the ledger is away: the node's heartbeat will run out instead")
         self._database.close()
-
-
-def _sentences_at_a_time(tiers: tuple[Tier, ...], slots: int, settling: int) -> int:
-    """Twice the slots keep batches full while others encode and upload; single slots want three.
-
-    As many again give the host a choice, when a batch ends, of sentences that go well together.
-    On a single slot they end one by one, and up to `settling` wait to be committed together.
-    """
-    if slots == 1:
-        return 3 if tiers == (Tier.RUSH,) else 3 + settling
-    return (2 if tiers == (Tier.RUSH,) else 4) * slots
 
 
 def _end(process: subprocess.Popen[bytes], *, grace_s: float) -> None:

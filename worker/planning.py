@@ -71,7 +71,7 @@ def run_plan(farm: Farm, claimed: StepClaim) -> None:
             return
         crash_point("plan.chunk_written")
         if done.step_ids:
-            farm.dispatcher.send_steps(done.step_ids)
+            farm.dispatcher.send_steps()
         if first:
             farm.dispatcher.fill(spec.tier)
             first = False
@@ -79,7 +79,7 @@ def run_plan(farm: Farm, claimed: StepClaim) -> None:
     crash_point("plan.finished")
     farm.dispatcher.fill(spec.tier)
     if step_ids:
-        farm.dispatcher.send_steps(step_ids)
+        farm.dispatcher.send_steps()
 
 
 def _write(

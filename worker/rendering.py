@@ -7,7 +7,7 @@ process that dies between any two lines leaves a lease that runs out.
 import logging
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sqlalchemy import Connection
@@ -39,16 +39,21 @@ class ClaimLostError(VoxfarmError):
     """The job ended or another worker holds the segment: stop, and change nothing."""
 
 
+class JobPausedError(VoxfarmError):
+    """The job was paused before the host began the segment: it waits for the job to go on."""
+
+
 @dataclass(slots=True)
 class _Lease:
     """Renews a claim when its host shows progress, at most three times in a lease's length.
 
-    Gives it up as soon as its job is known to have ended, so that the host drops it.
+    Gives it up as soon as its job is known to have ended, or to be paused while the host has not
+    begun it, so that the host drops it.
     """
 
     farm: Farm
     claim: Claim
-    has_ended: Callable[[str], bool]
+    watch: JobWatch
     renewed_at: float = field(default_factory=time.monotonic)
 
     def progress(self) -> None:
@@ -59,8 +64,12 @@ class _Lease:
         self.renew()
 
     def look(self) -> None:
-        if self.has_ended(self.claim.job_id):
+        if self.watch.has_ended(self.claim.job_id):
             raise ClaimLostError
+
+    def look_for_pause(self) -> None:
+        if self.watch.is_paused(self.claim.job_id):
+            raise JobPausedError
 
     def renew(self) -> None:
         claim, lease_s = self.claim, self.farm.settings.lease_s
@@ -110,6 +119,8 @@ class Renderer:
             outcome = self._produce(claim)
         except ClaimLostError:
             outcome = Outcome(None, window_is_low=True)  # most likely its job was cancelled
+        except JobPausedError:
+            outcome = self._put_back(claim)
         except HostLostError as error:
             # With companions on the device nobody knows whose fault it was: next time alone.
             alone = error.companions == 0
@@ -127,7 +138,7 @@ class Renderer:
         self._follow_up(claim, outcome)
 
     def _produce(self, claim: Claim) -> Outcome:
-        lease = _Lease(self.farm, claim, self.watch.has_ended)
+        lease = _Lease(self.farm, claim, self.watch)
         host = self.hosts.get(claim.engine)
         if host is None:
             raise TransientError(f"this node does not run the engine {claim.engine}")
@@ -137,12 +148,25 @@ class Renderer:
                     _utterance(claim),
                     on_progress=lease.progress,
                     on_idle=lease.look,
+                    on_waiting=lease.look_for_pause,
                     alone=claim.suspect,
                 )
             crash_point("segment.rendered")
             rate_hz = host.info().sample_rate_hz
             rendering = Rendering(claim, encode_segment(samples, rate_hz), len(samples), rate_hz)
             return settle(rendering, patient=claim.tier != Tier.RUSH)
+
+    def _put_back(self, claim: Claim) -> Outcome:
+        """Undo the claim; others may have the room in the window."""
+
+        def undo(conn: Connection) -> Outcome:
+            segments.put_back(conn, claim.job_id, claim.index, claim.token)
+            return Outcome(None, self.farm.dispatcher.is_low(conn, Tier(claim.tier)))
+
+        try:
+            return self.farm.database.transact(undo)
+        except TransientError:  # then the lease runs out
+            return Outcome(None, window_is_low=False)
 
     def _give_back(
         self, claim: Claim, error: Exception, *, crashed: bool = False, suspect: bool = False
@@ -176,7 +200,7 @@ class Renderer:
         """Send what the commit made ready; the scheduler does it if we cannot."""
         try:
             if outcome.step_id is not None:
-                self.farm.dispatcher.send_steps([outcome.step_id])
+                self.farm.dispatcher.send_steps()
             if outcome.window_is_low:
                 self.farm.dispatcher.fill(Tier(claim.tier))
         except TransientError as error:

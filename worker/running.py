@@ -47,6 +47,7 @@ class StepRunner:
             return
         if claimed is None:
             return
+        self._send_next()
         crash_point(f"{claimed.kind}.claimed")
         try:
             self.work[claimed.kind](self.farm, claimed)
@@ -56,6 +57,13 @@ class StepRunner:
         except Exception as error:
             log.exception("%s of job %s failed", claimed.kind, claimed.job_id)
             self._give_back(claimed, error, burn=True)
+
+    def _send_next(self) -> None:
+        """A claim leaves room in the queue for whoever is next."""
+        try:
+            self.farm.dispatcher.send_steps()
+        except TransientError as error:
+            log.warning("left to the scheduler: %s", error)
 
     def _give_back(self, claimed: StepClaim, error: Exception, *, burn: bool) -> None:
         reason = f"{type(error).__name__}: {error}"

@@ -1,8 +1,8 @@
 """The scheduler: the farm's backstop. When all is well, others do its work sooner.
 
-It takes back leases that ran out and dispatches that the broker lost, sends steps that are due,
-and tops up the windows; beside that it ends retentions. Two at once are safe, and its death only
-delays.
+It takes back leases that ran out and dispatches that the broker lost, sends steps and webhooks
+that are due, and tops up the windows; beside that it ends retentions. Two at once are safe, and its
+death only delays.
 """
 
 import logging
@@ -13,7 +13,18 @@ import time
 from shared.errors import TransientError
 from shared.farm import Farm, farm_of
 from shared.jobs import JobState
-from shared.ledger import jobs, marks, nodes, offers, segments, steps
+from shared.ledger import (
+    deliveries,
+    jobs,
+    marks,
+    nodes,
+    offers,
+    outbox,
+    replays,
+    segments,
+    steps,
+    webhook_turns,
+)
 from shared.lifeline import die_with_parent
 from shared.logs import configure_logging
 from shared.scheduling.pools import POOLS
@@ -21,6 +32,7 @@ from shared.settings import Settings
 from worker.retention import retaining
 
 log = logging.getLogger(__name__)
+_GIVE_UP_SLACK_S = 86_400.0  # beyond twice the schedule of retries, which holds stretch
 
 
 def prepare(farm: Farm) -> None:
@@ -41,6 +53,21 @@ def tick(farm: Farm) -> None:
     farm.dispatcher.send_steps()
     for pool in POOLS:
         farm.dispatcher.fill(pool.tiers[0])
+    tick_webhooks(farm)
+
+
+def tick_webhooks(farm: Farm) -> None:
+    """The part of a round that is about webhooks. Raises TransientError."""
+    taken = farm.database.transact(deliveries.take_back_expired)
+    lost = farm.postman.recover_lost()
+    if taken + lost:
+        log.warning("took back %d deliveries", taken + lost)
+    every_s = farm.settings.webhook_progress_s
+    for due in farm.database.read(outbox.progress_due):
+        farm.database.transact(
+            lambda conn, due=due: outbox.record_progress(conn, due, every_s=every_s)  # type: ignore[misc]
+        )
+    farm.postman.send_due()
 
 
 def sweep(farm: Farm) -> None:
@@ -57,8 +84,19 @@ def sweep(farm: Farm) -> None:
             )
         )
     farm.database.transact(nodes.forget_silent)
+    farm.database.transact(replays.forget_old)
     farm.database.transact(offers.find_forgotten)
     farm.database.transact(marks.forget_old)
+    _sweep_webhooks(farm)
+
+
+def _sweep_webhooks(farm: Farm) -> None:
+    settings = farm.settings
+    tried_s = sum(settings.webhook_retry_s)
+    given_up_s = 2 * tried_s + _GIVE_UP_SLACK_S
+    farm.database.transact(lambda conn: deliveries.give_up_old(conn, given_up_s))
+    farm.database.transact(webhook_turns.find_forgotten)
+    farm.database.transact(lambda conn: outbox.forget_old(conn, settings.webhook_log_s))
 
 
 def run(settings: Settings, stop: threading.Event, *, sweep_every_s: float = 60.0) -> None:

@@ -4,7 +4,14 @@ from collections.abc import Callable
 
 from celery import Celery
 
-from shared.messages import STEP_TASK, SYNTH_TASK, StepMessage, SynthMessage
+from shared.messages import (
+    DELIVERY_TASK,
+    STEP_TASK,
+    SYNTH_TASK,
+    DeliveryMessage,
+    StepMessage,
+    SynthMessage,
+)
 
 
 def register_synth(app: Celery, render: Callable[[SynthMessage], None]) -> None:
@@ -21,3 +28,11 @@ def register_steps(app: Celery, run: Callable[[StepMessage], None]) -> None:
     @app.task(name=STEP_TASK, acks_late=False)  # type: ignore[untyped-decorator]
     def step(**kwargs: object) -> None:
         run(StepMessage.from_kwargs(kwargs))
+
+
+def register_deliveries(app: Celery, deliver: Callable[[DeliveryMessage], None]) -> None:
+    """Let this worker send webhooks. Acked before the work, as steps are."""
+
+    @app.task(name=DELIVERY_TASK, acks_late=False)  # type: ignore[untyped-decorator]
+    def delivery(**kwargs: object) -> None:
+        deliver(DeliveryMessage.from_kwargs(kwargs))

@@ -1,14 +1,14 @@
-"""Tells the threads of a consumer soon which jobs have ended, with one look for all of them.
+"""Tells the threads of a consumer soon which jobs have ended or stand still, by one look for all.
 
-Without it a cancelled job would hold its slots until its leases are next renewed. Knows no host and
-no segment.
+Without it a cancelled job would hold its slots until its leases are next renewed, and a paused one
+until all that was claimed of it is spoken. Knows no host and no segment.
 """
 
 import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 
 from shared.errors import TransientError
@@ -18,15 +18,16 @@ LOOK_EVERY_S = 0.2  # shorter than a full batch takes on a fast device
 
 
 class JobWatch:
-    """Which of the jobs at work here still render. Thread-safe.
+    """Which of the jobs at work here still render, and which of those are paused. Thread-safe.
 
-    `read` returns those of the given jobs that do; it may raise TransientError. Whoever asks when
-    the last look is old looks anew, for all; meanwhile the others go by what is known.
+    `read` returns those of the given jobs that render, by whether they are paused; it may raise
+    TransientError. Whoever asks when the last look is old looks anew, for all; meanwhile the others
+    go by what is known.
     """
 
     def __init__(
         self,
-        read: Callable[[Collection[str]], Collection[str]],
+        read: Callable[[Collection[str]], Mapping[str, bool]],
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -35,6 +36,7 @@ class JobWatch:
         self._lock = threading.Lock()
         self._here: Counter[str] = Counter()
         self._ended: frozenset[str] = frozenset()
+        self._paused: frozenset[str] = frozenset()
         self._looked_at = float("-inf")
 
     @contextmanager
@@ -55,16 +57,26 @@ class JobWatch:
 
         With the ledger away nothing new is known: leases decide then, as they always do.
         """
-        wanted = self._whom_to_look_at()
-        if wanted:
-            try:
-                ended = frozenset(wanted) - frozenset(self._read(wanted))
-            except TransientError as error:
-                log.warning("cannot look after jobs: %s", error)
-                return False
-            with self._lock:
-                self._ended = ended
+        self._look()
         return job_id in self._ended
+
+    def is_paused(self, job_id: str) -> bool:
+        """Whether a watched job stands still, as far as is known."""
+        self._look()
+        return job_id in self._paused
+
+    def _look(self) -> None:
+        wanted = self._whom_to_look_at()
+        if not wanted:
+            return
+        try:
+            rendering = self._read(wanted)
+        except TransientError as error:
+            log.warning("cannot look after jobs: %s", error)
+            return
+        with self._lock:
+            self._ended = frozenset(wanted) - rendering.keys()
+            self._paused = frozenset(job_id for job_id, paused in rendering.items() if paused)
 
     def _whom_to_look_at(self) -> list[str]:
         with self._lock:

@@ -1,4 +1,4 @@
-"""Jobs: submit, look, list, pause, resume, cancel, delete."""
+"""Jobs: submit, look, list, pause, resume, cancel, try again, delete."""
 
 from functools import partial
 from typing import Annotated
@@ -13,9 +13,10 @@ from api.deps import JobId, With
 from api.routes.answers import SUBMISSION, Responses, refusals, require_json
 from api.submitting import accept
 from api.views.job import JobPage, JobView
+from shared.crashpoints import crash_point
 from shared.forgetting import forget
 from shared.jobs import JobState
-from shared.ledger import expiry, jobs, pausing
+from shared.ledger import expiry, jobs, pausing, retrying
 from shared.ledger.jobs import JobRecord
 from shared.tiers import Tier
 
@@ -75,6 +76,7 @@ async def submit(
     """Hand text in. The answer comes once the job is recorded; rendering follows by itself."""
     require_json(request.headers)
     body = await request.body()
+    crash_point("api.read")
     receipt = await to_thread.run_sync(
         partial(accept, deps, caller, body, idempotency_key), limiter=deps.submits
     )
@@ -83,6 +85,7 @@ async def submit(
         headers["Idempotent-Replayed"] = "true"
     if receipt.step_id is not None:
         deps.waker.wake(receipt.step_id)
+    crash_point("api.answering")
     return Response(
         receipt.job.model_dump_json(),
         status_code=200 if receipt.replayed else 201,
@@ -125,12 +128,7 @@ def delete_job(deps: With, tenant: Tenant, job_id: JobId) -> JobView:
 
     Audio that other jobs of the tenant refer to stays for them. Deleting twice is harmless.
     """
-
-    def work(conn: Connection) -> None:
-        jobs.cancel(conn, tenant, job_id)
-        expiry.delete_now(conn, job_id)
-
-    deps.transact(work)
+    deps.transact(lambda conn: expiry.delete_now(conn, tenant, job_id))
     forget(deps.farm.database, job_id, reuse_s=deps.farm.settings.reuse_s)
     return JobView.of(deps.read(lambda conn: jobs.get(conn, tenant, job_id)))
 
@@ -157,3 +155,16 @@ def pause_job(deps: With, tenant: Tenant, job_id: JobId) -> JobView:
 def resume_job(deps: With, tenant: Tenant, job_id: JobId) -> JobView:
     """Let a paused job go on; its `due_at` has moved by the pause. Any other is left as it is."""
     return JobView.of(deps.transact(lambda conn: pausing.resume(conn, tenant, job_id)))
+
+
+@router.post("/{job_id}/retry", responses=refusals(404, 409, 503), summary="Try a job again")
+def retry_job(deps: With, tenant: Tenant, job_id: JobId) -> JobView:
+    """Take up a partial or failed job again. Only what is missing is rendered.
+
+    Files without a gap are kept; `due_at` moves by the time since the job ended. A job that is
+    alive is left, and shown, as it is.
+    """
+    retried = deps.transact(lambda conn: retrying.retry(conn, tenant, job_id))
+    for step_id in retried.step_ids:
+        deps.waker.wake(step_id)
+    return JobView.of(retried.job)

@@ -9,6 +9,7 @@ from api.views.base import View, utc, utc_or_none
 from shared.jobs import AudioFormat, JobState
 from shared.ledger.jobs import JobRecord
 from shared.tiers import Tier
+from shared.webhooks import EventType
 
 JOB_EXAMPLE: dict[str, JsonValue] = {
     "id": "01KB9Z7Q4C4F6W8Y2N3M5P7R9T",
@@ -46,6 +47,7 @@ JOB_EXAMPLE: dict[str, JsonValue] = {
         "parts_done": 0,
     },
     "error": None,
+    "webhook": None,
     "links": {
         "self": "/v1/jobs/01KB9Z7Q4C4F6W8Y2N3M5P7R9T",
         "events": "/v1/jobs/01KB9Z7Q4C4F6W8Y2N3M5P7R9T/events",
@@ -54,6 +56,7 @@ JOB_EXAMPLE: dict[str, JsonValue] = {
         "pause": "/v1/jobs/01KB9Z7Q4C4F6W8Y2N3M5P7R9T/pause",
         "resume": "/v1/jobs/01KB9Z7Q4C4F6W8Y2N3M5P7R9T/resume",
         "cancel": "/v1/jobs/01KB9Z7Q4C4F6W8Y2N3M5P7R9T/cancel",
+        "retry": "/v1/jobs/01KB9Z7Q4C4F6W8Y2N3M5P7R9T/retry",
     },
 }
 
@@ -93,6 +96,13 @@ class ErrorView(View):
     message: str
 
 
+class JobWebhookView(View):
+    """The webhook that a job itself named."""
+
+    id: str
+    events: list[EventType]
+
+
 class LinksView(View):
     """Paths of everything that belongs to a job."""
 
@@ -103,6 +113,7 @@ class LinksView(View):
     pause: str
     resume: str
     cancel: str
+    retry: str
 
 
 class JobView(View):
@@ -139,6 +150,9 @@ class JobView(View):
     reuse: ReuseView
     progress: ProgressView
     error: ErrorView | None
+    webhook: JobWebhookView | None = Field(
+        default=None, description="the one that the job named; see `/v1/webhooks`"
+    )
     links: LinksView
 
     @classmethod
@@ -178,6 +192,7 @@ class JobView(View):
             ),
             progress=ProgressView.model_validate(record.progress, from_attributes=True),
             error=error,
+            webhook=_webhook(record),
             links=LinksView(
                 self=path,
                 events=f"{path}/events",
@@ -186,8 +201,17 @@ class JobView(View):
                 pause=f"{path}/pause",
                 resume=f"{path}/resume",
                 cancel=f"{path}/cancel",
+                retry=f"{path}/retry",
             ),
         )
+
+
+def _webhook(record: JobRecord) -> JobWebhookView | None:
+    if record.webhook_id is None:
+        return None
+    return JobWebhookView(
+        id=record.webhook_id, events=[EventType(word) for word in record.webhook_events]
+    )
 
 
 class JobPage(View):

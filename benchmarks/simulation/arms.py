@@ -8,12 +8,14 @@ from benchmarks.simulation.device import FULL_BATCH_S, SLOTS
 from benchmarks.simulation.farm import Dispatch, Layout
 from benchmarks.simulation.ours import Ours
 from benchmarks.simulation.rivals import Fifo, StrictPriority, WeightedFair
+from shared.dispatch import LOW_WATER
+from shared.scheduling.depth import threads
 from shared.settings import Settings
 from shared.tiers import Tier
 from worker.batching.policy import DEFAULT_LIMITS, PATIENCE_S, Policy, TierLimits
 
 SHIPPED_WINDOW_SLOTS = float(Settings.model_fields["window_factor"].default)
-SHIPPED_SHARED_THREADS = 4  # of a node's consumer of standard and bulk, in slots
+SHIPPED_THREADS_SLOTS = threads(SLOTS, rush=False, pads=False, settling=0) // SLOTS
 FULL_BATCHES = {tier.value: TierLimits(SLOTS, DEFAULT_LIMITS[tier].max_wait_s) for tier in Tier}
 
 
@@ -52,8 +54,7 @@ class Arm:
 
 
 OURS = "ours"
-# By the defaults of the settings: batches of four for rush, deep windows so that an engine whose
-# batches are padded finds sentences of like sizes, hosts that order by due time.
+# By the defaults of the settings, for an engine that does not pad: batches of four for rush.
 SHIPPED = "ours_as_shipped"
 RIVALS: dict[str, Arm] = {
     "fifo": Arm(Fifo),
@@ -63,13 +64,12 @@ RIVALS: dict[str, Arm] = {
 ARMS: dict[str, Arm] = {
     OURS: Arm(lambda: Ours(hosts_keep_order=True), patience_s=PATIENCE_S),
     SHIPPED: Arm(
-        Ours,
+        lambda: Ours(hosts_keep_order=True),
         limits=DEFAULT_LIMITS,
         patience_s=PATIENCE_S,
         window_slots=SHIPPED_WINDOW_SLOTS,
-        rush_window_slots=SHIPPED_WINDOW_SLOTS,
-        low_water=0.5,
-        threads_slots=SHIPPED_SHARED_THREADS,
+        low_water=LOW_WATER,
+        threads_slots=SHIPPED_THREADS_SLOTS,
         step_s=FULL_BATCH_S,
     ),
     **RIVALS,

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from cli.servers.local_server import Command, LocalServer
 from cli.servers.ports import LOOPBACK
+from cli.servers.state import ServerFolder
 from shared.errors import SetupError
 
 _ANSWER_S = 1.0
@@ -47,6 +48,16 @@ class SeaweedServer(LocalServer):
     def secret_key(self) -> str:
         """S3 secret key of this folder."""
         return self._secrets["secret_key"]
+
+    @classmethod
+    def access_of(cls, folder: Path) -> tuple[str, str, str] | None:
+        """(endpoint, access key, secret key) of the server that ran there last, if one ever did."""
+        state = ServerFolder(folder.absolute())
+        port = state.ports().get("s3")
+        if port is None:
+            return None
+        secrets = state.secrets(cls.secret_names)
+        return f"{LOOPBACK}:{port}", secrets["access_key"], secrets["secret_key"]
 
     def configure(self) -> Command:
         """See LocalServer."""

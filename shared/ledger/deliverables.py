@@ -182,11 +182,19 @@ def one(conn: Connection, job_id: str, name: str) -> Deliverable:
     raise NotFoundError(f"job {job_id} has no file {name}", code="deliverable-not-found")
 
 
-def remove_all(conn: Connection, job_id: str, *, keep_s: float) -> None:
-    """Drop a job's files; objects that nobody else points to are condemned in `keep_s` seconds."""
+def remove(
+    conn: Connection, job_id: str, parts: Sequence[int] | None = None, *, keep_s: float
+) -> None:
+    """Drop files of a job, all or those of some parts.
+
+    Objects that nobody else points to are condemned in `keep_s` seconds.
+    """
     c = t.deliverable.c
-    keys = conn.execute(select(c.object_key).where(c.job_id == job_id)).scalars().all()
-    conn.execute(delete(t.deliverable).where(c.job_id == job_id))
+    these = c.job_id == job_id
+    if parts is not None:
+        these &= c.part.in_(parts)
+    keys = conn.execute(select(c.object_key).where(these)).scalars().all()
+    conn.execute(delete(t.deliverable).where(these))
     objects.release(conn, Counter(keys), keep_s=keep_s)
 
 

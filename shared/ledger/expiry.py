@@ -6,10 +6,10 @@ owner's wish to delete it at once is kept in the row, so it outlives who carries
 
 from collections import Counter
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, delete, func, select, update
 
 from shared.jobs import JobState
-from shared.ledger import deliverables, objects
+from shared.ledger import deliverables, jobs, objects
 from shared.ledger import tables as t
 from shared.ledger.clock import db_now, read_clock
 
@@ -47,11 +47,18 @@ def expire(conn: Connection, job_id: str, *, reuse_s: float) -> bool:
     return True
 
 
-def delete_now(conn: Connection, job_id: str) -> None:
-    """Expire an ended job because its owner says so; nothing of it is kept for reuse.
+def delete_now(conn: Connection, tenant: str, job_id: str) -> None:
+    """Expire a job because its owner says so; nothing of it is kept for reuse.
 
-    An expired one is gone through once more: what was kept for reuse goes too.
+    One that is alive is cancelled first, one that has expired is gone through once more: what was
+    kept for reuse goes too. Raises NotFoundError.
     """
+    jobs.cancel(conn, tenant, job_id)
+    while not _delete_ended(conn, job_id):  # somebody has just had it tried again
+        jobs.cancel(conn, tenant, job_id)
+
+
+def _delete_ended(conn: Connection, job_id: str) -> bool:
     now = read_clock(conn)
     expired = conn.execute(
         update(t.job)
@@ -60,12 +67,13 @@ def delete_now(conn: Connection, job_id: str) -> None:
     )
     if expired.rowcount == 1:
         _drop(conn, job_id, keep_s=0.0)
-        return
-    conn.execute(
+        return True
+    again = conn.execute(
         update(t.job)
-        .where(_j.id == job_id, _j.state == JobState.EXPIRED, _j.deleted_at.is_(None))
-        .values(deleted_at=now, forgotten_at=None)
+        .where(_j.id == job_id, _j.state == JobState.EXPIRED)
+        .values(deleted_at=func.coalesce(_j.deleted_at, now), forgotten_at=None)
     )
+    return again.rowcount == 1
 
 
 def forget_some(
@@ -128,4 +136,4 @@ _EXPIRED = {"state": JobState.EXPIRED, "forgotten_at": None, "unswept_since": db
 def _drop(conn: Connection, job_id: str, *, keep_s: float) -> None:
     conn.execute(delete(t.job_text).where(t.job_text.c.job_id == job_id))
     conn.execute(update(t.part).where(t.part.c.job_id == job_id).values(title=""))
-    deliverables.remove_all(conn, job_id, keep_s=keep_s)
+    deliverables.remove(conn, job_id, keep_s=keep_s)

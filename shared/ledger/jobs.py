@@ -6,17 +6,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, func, select, update
-from sqlalchemy.exc import IntegrityError
 
 from shared.deadlines import job_due_at
-from shared.errors import ConflictError, NotFoundError
+from shared.errors import NotFoundError
 from shared.ids import new_id
 from shared.jobs import ALIVE, DEFAULT_RETENTION_S, JOB_TRANSITIONS, JobSpec, JobState
-from shared.ledger import progress
+from shared.ledger import progress, replays
 from shared.ledger import tables as t
 from shared.ledger.clock import db_now, read_clock
+from shared.ledger.named_webhook import NamedWebhook, told_columns
 from shared.ledger.outbox import record_end
 from shared.ledger.progress import Progress
+from shared.ledger.webhooks import MarkOf
 from shared.segments import SegmentState
 from shared.settings import TierSettings
 from shared.steps import StepKind, StepState
@@ -40,6 +41,7 @@ class NewJob:
     request_sha256: str = ""
     expected_audio_s: float = 0.0
     retention_s: float = DEFAULT_RETENTION_S
+    webhook: NamedWebhook | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,8 @@ class JobRecord:
     parts_reused: int
     error_code: str | None
     error_message: str | None
+    webhook_id: str | None
+    webhook_events: Sequence[str]
     progress: Progress
 
 
@@ -79,26 +83,28 @@ class Accepted:
     replayed: bool
 
 
-def accept(conn: Connection, new: NewJob, target: TierSettings) -> Accepted:
+def accept(
+    conn: Connection,
+    new: NewJob,
+    target: TierSettings,
+    mark_of: MarkOf | None = None,
+) -> Accepted:
     """Write job, text and plan step in one transaction; nothing else exists before it commits.
 
     With an idempotency key, an equal earlier request returns its job and an unequal one raises
-    ConflictError. Raises IntegrityError when the same key races: see `is_key_race`.
+    ConflictError, as does a webhook that is disabled. `mark_of` is needed for a job that names
+    a webhook. Raises IntegrityError when the same key
+    races: see `replays.is_race`.
     """
     if new.idempotency_key is not None:
-        replay = find_replay(conn, new.tenant, new.idempotency_key, new.request_sha256)
-        if replay is not None:
-            return replay
+        earlier = replays.find(conn, new.tenant, new.idempotency_key, new.request_sha256)
+        if earlier is not None:
+            return Accepted(earlier, None, replayed=True)
     job_id, step_id, now = new_id(), new_id(), read_clock(conn)
+    told = told_columns(conn, new.tenant, new.webhook, mark_of, now)
     if new.idempotency_key is not None:
-        conn.execute(
-            t.idempotency.insert().values(
-                tenant=new.tenant,
-                key=new.idempotency_key,
-                request_sha256=new.request_sha256,
-                job_id=job_id,
-                created_at=now,
-            )
+        replays.remember(
+            conn, new.tenant, new.idempotency_key, new.request_sha256, job_id=job_id, now=now
         )
     conn.execute(
         t.job.insert().values(
@@ -115,6 +121,7 @@ def accept(conn: Connection, new: NewJob, target: TierSettings) -> Accepted:
             created_at=now,
             due_at=job_due_at(now, len(new.text), target),
             retention_s=new.retention_s,
+            **told,
         )
     )
     conn.execute(
@@ -133,31 +140,6 @@ def accept(conn: Connection, new: NewJob, target: TierSettings) -> Accepted:
         )
     )
     return Accepted(job_id, step_id, replayed=False)
-
-
-def find_replay(
-    conn: Connection, tenant: str, idempotency_key: str, request_sha256: str
-) -> Accepted | None:
-    """The job that an equal earlier request made. Raises ConflictError for an unequal one."""
-    row = conn.execute(
-        select(t.idempotency).where(
-            t.idempotency.c.tenant == tenant, t.idempotency.c.key == idempotency_key
-        )
-    ).one_or_none()
-    if row is None:
-        return None
-    if row.request_sha256 != request_sha256:
-        raise ConflictError(
-            "this Idempotency-Key was used before with a different request body",
-            code="idempotency-key-reused",
-            job_id=row.job_id,
-        )
-    return Accepted(row.job_id, None, replayed=True)
-
-
-def is_key_race(error: IntegrityError) -> bool:
-    """True when two submits with one idempotency key met: the loser should look again."""
-    return "idempotency" in str(error.orig)
 
 
 def get(conn: Connection, tenant: str, job_id: str) -> JobRecord:
@@ -195,6 +177,14 @@ def page(
     if created_to is not None:
         query = query.where(t.job.c.created_at < created_to)
     return _records(conn, conn.execute(query.order_by(t.job.c.id.desc()).limit(limit)).all())
+
+
+def tenant_of(conn: Connection, job_id: str) -> str:
+    """Whose a job is, for operators. Raises NotFoundError."""
+    tenant = conn.execute(select(t.job.c.tenant).where(t.job.c.id == job_id)).scalar_one_or_none()
+    if tenant is None:
+        raise NotFoundError(f"there is no job {job_id}", code="job-not-found")
+    return str(tenant)
 
 
 def read_spec(conn: Connection, job_id: str) -> tuple[str, JobSpec]:
@@ -271,19 +261,23 @@ def end(
     return True
 
 
-def still_rendering(conn: Connection, job_ids: Collection[str]) -> frozenset[str]:
-    """Which of these jobs are being rendered, paused or not."""
+def still_rendering(conn: Connection, job_ids: Collection[str]) -> dict[str, bool]:
+    """Those of these jobs that are being rendered, by whether they are paused."""
     rows = conn.execute(
-        select(t.job.c.id).where(t.job.c.id.in_(job_ids), t.job.c.state == JobState.RENDERING)
+        select(t.job.c.id, t.job.c.paused).where(
+            t.job.c.id.in_(job_ids), t.job.c.state == JobState.RENDERING
+        )
     )
-    return frozenset(rows.scalars())
+    return {row.id: row.paused for row in rows}
 
 
 def overdue_ids(conn: Connection, max_age_s: float) -> list[str]:
-    """Live jobs older than the age limit."""
+    """Live jobs older than the age limit; a retry starts a job's age anew."""
+    oldest = read_clock(conn) - max_age_s
+    begun_at = func.coalesce(t.job.c.retried_at, t.job.c.created_at)
     rows = conn.execute(
         select(t.job.c.id).where(
-            t.job.c.ended_at.is_(None), t.job.c.created_at < read_clock(conn) - max_age_s
+            t.job.c.ended_at.is_(None), t.job.c.created_at < oldest, begun_at < oldest
         )
     )
     return [row.id for row in rows]
@@ -327,5 +321,7 @@ def _record(row: Row[Any], progress_: Progress) -> JobRecord:
         parts_reused=row.parts_reused,
         error_code=row.error_code,
         error_message=row.error_message,
+        webhook_id=row.webhook_id,
+        webhook_events=tuple(row.webhook_events or ()),
         progress=progress_,
     )

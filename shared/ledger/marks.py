@@ -60,12 +60,17 @@ def leave(conn: Connection, job_id: str, part: int, now: float) -> None:
 
 def recent(conn: Connection, job_ids: Sequence[str]) -> dict[str, list[Mark]]:
     """The marks of these jobs that a rate may be read from, oldest first."""
+    return since(conn, job_ids, read_clock(conn) - LONGEST_S) if job_ids else {}
+
+
+def since(conn: Connection, job_ids: Sequence[str], at: float) -> dict[str, list[Mark]]:
+    """The marks that these jobs left since then (epoch seconds), oldest first."""
     if not job_ids:
         return {}
     c = t.mark.c
     rows = conn.execute(
         select(c.job_id, c.at, c.chars, c.segments)
-        .where(c.job_id.in_(job_ids), c.at >= read_clock(conn) - LONGEST_S)
+        .where(c.job_id.in_(job_ids), c.at >= at)
         .order_by(c.at)
     )
     found: dict[str, list[Mark]] = defaultdict(list)

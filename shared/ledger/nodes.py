@@ -7,6 +7,7 @@ from sqlalchemy import Connection, delete, func, select
 from shared.ledger import tables as t
 from shared.ledger.clock import db_now, read_clock
 from shared.ledger.upsert import upsert
+from shared.scheduling.depth import Fleet
 from shared.voices import EngineInfo
 
 NODE_SILENCE_S = 15.0  # a node that has not been heard of for this long is not counted
@@ -68,15 +69,27 @@ def engines(conn: Connection) -> list[EngineRecord]:
     return [EngineRecord(EngineInfo.model_validate(row.info), row.nodes, row.slots) for row in rows]
 
 
-_LIVE = select(
-    func.count(t.node.c.id.distinct()), func.coalesce(func.sum(t.node.c.slots), 0)
-).where(t.node.c.heartbeat_at >= db_now() - NODE_SILENCE_S)
+_FLEETS = (
+    select(
+        t.node.c.slots,
+        t.engine.c.info["pads"].as_boolean().label("pads"),
+        func.count().label("nodes"),
+    )
+    .join_from(t.node, t.engine, t.engine.c.name == t.node.c.engine)
+    .where(t.node.c.heartbeat_at >= db_now() - NODE_SILENCE_S)
+    .group_by(t.node.c.engine, t.node.c.slots, "pads")
+)
 
 
-def live(conn: Connection) -> tuple[int, int]:
-    """(nodes alive, whatever they run; slots of all of them: what the farm can render at once)."""
-    nodes, slots = conn.execute(_LIVE).one()
-    return int(nodes), int(slots)
+def fleets(conn: Connection) -> list[Fleet]:
+    """The nodes that are alive, by engine: asked for with every commit."""
+    return [Fleet(row.nodes, row.slots, bool(row.pads)) for row in conn.execute(_FLEETS)]
+
+
+def live_nodes(conn: Connection) -> int:
+    """How many nodes are alive, whatever they run."""
+    alive = t.node.c.heartbeat_at >= db_now() - NODE_SILENCE_S
+    return int(conn.execute(select(func.count(t.node.c.id.distinct())).where(alive)).scalar_one())
 
 
 def forget_silent(conn: Connection, after_s: float = 3_600.0) -> int:

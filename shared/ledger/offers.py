@@ -1,19 +1,21 @@
-"""What waits, offered to the scheduling policy in bounded queries, and its choice written down.
+"""What waits, offered to the scheduling policy, and its choice written down.
 
-Each query reads a slice of one index, so its cost does not grow with the jobs that wait. A job's
-`head_due_at` says that it has waiting segments, and when the first of them is due.
+Knows how much an offer holds; the reads that it is made of are `shared.ledger.waiting`'s. A job's
+`head_due_at` says that it has segments to send, and when the first of them is due.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from math import inf
 from typing import Any
 
-from sqlalchemy import Connection, Select, func, select, update
+from sqlalchemy import Connection, Float, Row, String, case, func, null, select, update
 
 from shared.ledger import tables as t
-from shared.ledger.upsert import upsert
+from shared.ledger import waiting
+from shared.ledger.given import as_rows, field, given
+from shared.ledger.upsert import upserts
 from shared.scheduling.offer import (
-    NEW_TENANT,
     Choice,
     PoolState,
     Rest,
@@ -36,81 +38,142 @@ def offer(conn: Connection, tier: Tier, room: int, now: float) -> TierOffer:
 
     The caller holds the tier's lock.
     """
-    j = t.job.c
     limit = min(room, URGENT_JOBS)
-    rows: dict[str, Any] = {}
-    head_due_at = deadline_at = inf
-    by_head = _waiting(tier).order_by(j.head_due_at, j.id)
-    by_end = _waiting(tier).order_by(j.due_at, j.id)
-    first = conn.execute(by_head.limit(limit + 1)).all()
-    rows |= {row.id: row for row in first[:limit]}
+    first = waiting.by_head(conn, tier, limit + 1)
+    if not first:
+        return TierOffer(tier, jobs=[])
+    jobs, rest = {row.id: row for row in first}, Rest()
     if len(first) > limit:
-        head_due_at = first[limit].head_due_at
-        for query, column in (
-            (by_head.where(j.head_due_at > now), "head_due_at"),
-            (by_end.where(j.due_at > now), "due_at"),
-        ):
-            more = conn.execute(query.limit(limit + 1)).all()
-            rows |= {row.id: row for row in more[:limit]}
-            if len(more) > limit:
-                deadline_at = min(deadline_at, getattr(more[limit], column))
-    job_turns: dict[str, float] = dict.fromkeys((row.tenant for row in rows.values()), -inf)
-    tenants, tenant_turn_s = _tenants_by_turn(conn, tier, min(room, TENANTS))
-    each = min(room, max(JOBS_OF_A_TENANT, room // max(1, len(tenants))))
-    for tenant in tenants:
-        mine = conn.execute(
-            _waiting(tier)
-            .where(j.tenant == tenant)
-            .order_by(j.turn_s, j.head_due_at, j.id)
-            .limit(each + 1)
-        ).all()
-        job_turns[tenant] = mine[each].turn_s if len(mine) > each else inf
-        rows |= {row.id: row for row in mine[:each]}
-    heads = max(2, -(-2 * room // max(1, len(rows))))
-    jobs = [job for row in rows.values() if (job := _job(conn, row, heads, now)) is not None]
+        jobs, rest = _choice_of_jobs(conn, tier, first, room, now)
+    most = max(2, -(-2 * room // len(jobs)))
+    heads = waiting.heads(conn, list(jobs), now, most + 1)
+    tenants = waiting.shares(conn, tier, {row.tenant for row in jobs.values()})
     return TierOffer(
         tier=tier,
-        jobs=jobs,
-        tenants=_shares(conn, tier, list(job_turns)),
-        rest=Rest(deadline_at, head_due_at, tenant_turn_s, job_turns),
+        jobs=[_job(row, heads[row.id], most) for row in jobs.values() if heads[row.id]],
+        tenants={row.tenant: TenantShare(row.turn_s, row.clock_s) for row in tenants},
+        rest=rest,
     )
 
 
-def load_state(conn: Connection, pool: str) -> tuple[PoolState, float]:
-    """(what a pool remembers, audio seconds it has ever sent)."""
-    row = conn.execute(select(t.pool.c.state).where(t.pool.c.name == pool)).one_or_none()
-    if row is None:
-        return PoolState(), 0.0
-    kept = row.state
-    tiers = {Tier(name): TierState(*values) for name, values in kept["tiers"].items()}
-    return PoolState(tiers, kept["owed_s"], kept["elsewhere_s"]), kept["sent_s"]
+def _choice_of_jobs(
+    conn: Connection, tier: Tier, first: Sequence[Row[Any]], room: int, now: float
+) -> tuple[dict[str, Row[Any]], Rest]:
+    """Some of the jobs, by urgency and by turn, and the marks of those left out.
+
+    `first` holds one more than are taken of each order of urgency.
+    """
+    limit = len(first) - 1
+    jobs = {row.id: row for row in first[:limit]}
+    on_pace = waiting.on_pace(conn, tier, now, limit + 1)
+    in_time = waiting.in_time(conn, tier, now, limit + 1)
+    jobs |= {row.id: row for row in [*on_pace[:limit], *in_time[:limit]]}
+    deadlines_left = [row.head_due_at for row in on_pace[limit:]]
+    deadlines_left += [row.due_at for row in in_time[limit:]]
+    job_turns = dict.fromkeys((row.tenant for row in jobs.values()), -inf)
+    few = min(room, TENANTS)
+    tenants = waiting.tenants_by_turn(conn, tier, few + 1)
+    each = min(room, max(JOBS_OF_A_TENANT, room // len(tenants[:few])))
+    names = [row.tenant for row in tenants[:few]]
+    for tenant, mine in waiting.by_turn(conn, tier, names, each + 1).items():
+        jobs |= {row.id: row for row in mine[:each]}
+        job_turns[tenant] = mine[each].turn_s if len(mine) > each else inf
+    rest = Rest(
+        deadline_at=min(deadlines_left, default=inf),
+        head_due_at=first[limit].head_due_at,
+        tenant_turn_s=tenants[few].turn_s if len(tenants) > few else inf,
+        job_turn_s=job_turns,
+    )
+    return jobs, rest
+
+
+def _job(row: Row[Any], heads: Sequence[tuple[float, int, int]], most: int) -> WaitingJob:
+    return WaitingJob(
+        id=row.id,
+        tenant=row.tenant,
+        due_at=row.due_at,
+        segments=[
+            WaitingSegment(index, due_at, max(1, chars) / CHARS_PER_AUDIO_S)
+            for due_at, index, chars in heads[:most]
+        ],
+        more=len(heads) > most,
+        turn_s=row.turn_s,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is kept of a pool: its state, and the audio seconds that it and the others ever sent."""
+
+    state: PoolState
+    sent_s: float
+    elsewhere_s: float
+
+
+_POOLS = select(t.pool.c.name, t.pool.c.state)
+
+
+def load(conn: Connection, pool: str) -> Kept:
+    """What a pool remembers of the choices before."""
+    kept = {row.name: row.state for row in conn.execute(_POOLS)}
+    elsewhere_s = sum(raw["sent_s"] for name, raw in kept.items() if name != pool)
+    if pool not in kept:
+        return Kept(PoolState(), 0.0, elsewhere_s)
+    mine = kept[pool]
+    tiers = {Tier(name): TierState(*values) for name, values in mine["tiers"].items()}
+    return Kept(PoolState(tiers, mine["owed_s"], mine["elsewhere_s"]), mine["sent_s"], elsewhere_s)
+
+
+_WRITE_POOL = upserts(t.pool, ("name",))
+_WRITE_SHARES = upserts(t.tenant_share, ("tier", "tenant"))
 
 
 def record(conn: Connection, pool: str, choice: Choice, *, sent_s: float) -> None:
-    """Write down how the turns stand after a choice. `sent_s` includes this choice."""
+    """Write down how the turns stand after a choice whose picks are marked.
+
+    `sent_s` includes this choice.
+    """
     state = {
         "tiers": {tier: [s.clock_s, s.fair_s] for tier, s in choice.pool.tiers.items()},
         "owed_s": choice.pool.owed_s,
         "elsewhere_s": choice.pool.elsewhere_s,
         "sent_s": sent_s,
     }
-    upsert(conn, t.pool, ("name",), {"name": pool, "state": state})
-    for (tier, tenant), share in choice.tenants.items():
-        values = {"tier": tier, "tenant": tenant, "turn_s": share.turn_s, "clock_s": share.clock_s}
-        upsert(conn, t.tenant_share, ("tier", "tenant"), values)
-    for job_id, turn_s in choice.jobs.items():
-        conn.execute(update(t.job).where(t.job.c.id == job_id).values(turn_s=turn_s))
+    shares = [
+        {"tier": tier, "tenant": tenant, "turn_s": share.turn_s, "clock_s": share.clock_s}
+        for (tier, tenant), share in choice.tenants.items()
+    ]
+    conn.execute(_WRITE_POOL[conn.dialect.name], [{"name": pool, "state": state}])
+    conn.execute(_WRITE_SHARES[conn.dialect.name], shares)
+    conn.execute(_CHARGE, {"the_jobs": as_rows(choice.jobs.items())})
 
 
-def refresh_heads(conn: Connection, job_ids: Sequence[str]) -> None:
-    """Set when the first waiting segment of these jobs is due; null when none waits.
+# A paused job sends nothing, so it has no head: it is in nobody's way.
+_HEAD = case(
+    (t.job.c.paused, null()),
+    else_=select(func.min(t.segment.c.due_at))
+    .where(t.segment.c.job_id == t.job.c.id, t.IS_PENDING)
+    .correlate(t.job)
+    .scalar_subquery(),
+)
+_JOBS = given("the_jobs")
+_REFRESH = (
+    update(t.job).where(t.job.c.id.in_(select(field(_JOBS, 0, String)))).values(head_due_at=_HEAD)
+)
+_CHARGE = (
+    update(t.job)
+    .where(t.job.c.id == field(_JOBS, 0, String))
+    .values(turn_s=field(_JOBS, 1, Float), head_due_at=_HEAD)
+)
+
+
+def refresh_heads(conn: Connection, job_ids: Collection[str]) -> None:
+    """Set when the first waiting segment of these jobs is due; null when none may be sent.
 
     Call it from every transaction that lets segments wait, or takes waiting ones away.
     """
     if job_ids:
-        conn.execute(
-            update(t.job).where(t.job.c.id.in_(set(job_ids))).values(head_due_at=_first_due())
-        )
+        conn.execute(_REFRESH, {"the_jobs": as_rows([job_id] for job_id in set(job_ids))})
 
 
 def find_forgotten(conn: Connection) -> int:
@@ -120,85 +183,12 @@ def find_forgotten(conn: Connection) -> int:
         .where(
             t.job.c.state == "rendering",
             t.job.c.head_due_at.is_(None),
+            t.job.c.paused.is_(False),
             select(t.segment.c.job_id)
             .where(t.segment.c.job_id == t.job.c.id, t.IS_PENDING)
             .correlate(t.job)
             .exists(),
         )
-        .values(head_due_at=_first_due())
+        .values(head_due_at=_HEAD)
     )
     return forgotten.rowcount
-
-
-def _first_due() -> Any:  # noqa: ANN401 - a scalar subquery
-    return (
-        select(func.min(t.segment.c.due_at))
-        .where(t.segment.c.job_id == t.job.c.id, t.IS_PENDING)
-        .correlate(t.job)
-        .scalar_subquery()
-    )
-
-
-def _waiting(tier: Tier) -> Select[Any]:
-    j = t.job.c
-    return select(j.id, j.tenant, j.due_at, j.head_due_at, j.turn_s).where(
-        t.IS_WAITING_TO_RENDER, j.tier == tier, j.paused.is_(False)
-    )
-
-
-def _tenants_by_turn(conn: Connection, tier: Tier, limit: int) -> tuple[list[str], float]:
-    """(tenants with the lowest turns of those that wait, the turn of the next one or infinity)."""
-    waiting = (
-        select(t.job.c.tenant)
-        .where(t.IS_WAITING_TO_RENDER, t.job.c.tier == tier, t.job.c.paused.is_(False))
-        .distinct()
-        .subquery()
-    )
-    share = t.tenant_share.c
-    turn = func.coalesce(share.turn_s, NEW_TENANT.turn_s).label("turn_s")
-    rows = conn.execute(
-        select(waiting.c.tenant, turn)
-        .select_from(
-            waiting.outerjoin(
-                t.tenant_share, (share.tenant == waiting.c.tenant) & (share.tier == tier)
-            )
-        )
-        .order_by(turn, waiting.c.tenant)
-        .limit(limit + 1)
-    ).all()
-    return [row.tenant for row in rows[:limit]], rows[limit].turn_s if len(rows) > limit else inf
-
-
-def _shares(conn: Connection, tier: Tier, tenants: Sequence[str]) -> Mapping[str, TenantShare]:
-    share = t.tenant_share.c
-    rows = conn.execute(
-        select(share.tenant, share.turn_s, share.clock_s).where(
-            share.tier == tier, share.tenant.in_(tenants)
-        )
-    )
-    return {row.tenant: TenantShare(row.turn_s, row.clock_s) for row in rows}
-
-
-def _job(conn: Connection, row: Any, heads: int, now: float) -> WaitingJob | None:  # noqa: ANN401
-    """A job with its first waiting segments; None when none of them may be sent yet."""
-    c = t.segment.c
-    found = conn.execute(
-        select(c.index.label("number"), c.due_at, c.chars)
-        .where(t.IS_PENDING, c.job_id == row.id, c.not_before <= now)
-        .order_by(c.due_at, c.index)
-        .limit(heads + 1)
-    ).all()
-    if not found:
-        return None
-    segments = [
-        WaitingSegment(s.number, s.due_at, max(1, s.chars) / CHARS_PER_AUDIO_S)
-        for s in found[:heads]
-    ]
-    return WaitingJob(
-        id=row.id,
-        tenant=row.tenant,
-        due_at=row.due_at,
-        segments=segments,
-        more=len(found) > heads,
-        turn_s=row.turn_s,
-    )

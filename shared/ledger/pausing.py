@@ -1,4 +1,6 @@
-"""Pausing and resuming a job. What nobody has claimed goes back to wait; what is claimed finishes.
+"""Pausing and resuming a job. What nobody has claimed goes back to wait, at once.
+
+Whoever holds a claim that no engine has begun puts it back (`segments.put_back`); others finish.
 
 A pause stops the clock of the job's promise: on resuming, its deadline and those of its waiting
 segments move by the time that it stood still, so that it neither overtakes others nor counts as

@@ -1,16 +1,19 @@
 """How far jobs are, where they stand in their tier's queue, and when they should be done."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, case, func, literal_column, select, text
 
 from shared.jobs import AudioFormat, JobState
-from shared.ledger import backlog, marks
+from shared.ledger import backlog, company, marks
 from shared.ledger import tables as t
+from shared.ledger.company import Rendered
+from shared.scheduling.company import Neighbour, expected_share, time_left_s
 from shared.scheduling.cost import TYPICAL, Cost, cost_of
-from shared.scheduling.pace import Assembled, Mark, assembly_s, time_left_s
+from shared.scheduling.pace import Assembled, Mark, assembly_s, window_base
 from shared.tiers import Tier
 
 POSITION_CAP = 1_000  # further back nobody counts
@@ -42,10 +45,12 @@ class Progress:
 class Past:
     """What estimates are made from.
 
-    Marks by job id, what segments cost by tier, and past assemblies by (tier, format).
+    Marks by job id, all jobs that render now or did a moment ago, what segments cost by tier, and
+    past assemblies by (tier, format).
     """
 
     marks: Mapping[str, Sequence[Mark]]
+    company: Sequence[Rendered]
     costs: Mapping[str, Cost]
     assembled: Mapping[tuple[str, str], Sequence[Assembled]]
 
@@ -97,15 +102,19 @@ def _position() -> ColumnElement[int | None]:
 
 def past_of(conn: Connection, rows: Sequence[Row[Any]]) -> Past:
     """Read what the estimates of these jobs need, in a few short queries however many they are."""
-    rendering = [row.id for row in rows if row.state == JobState.RENDERING]
+    rendering = {row.id: row for row in rows if row.state == JobState.RENDERING}
     tiers = {row.tier for row in rows if row.state == JobState.RENDERING and row.chars_done}
     kinds = {
         (row.tier, row.spec["format"])
         for row in rows
         if row.state in {JobState.RENDERING, JobState.ASSEMBLING}
     }
+    left = marks.recent(conn, list(rendering))
+    bases = [window_base(left[id_], _mark_now(rendering[id_])) for id_ in left]
+    since = min((base.at for base in bases if base is not None), default=None)
     return Past(
-        marks.recent(conn, rendering),
+        left,
+        [] if since is None else company.read(conn, since),
         {tier: cost_of(backlog.spoken(conn, Tier(tier), limit=_SPOKEN_READ)) for tier in tiers},
         {(tier, format_): _assembled(conn, tier, format_) for tier, format_ in kinds},
     )
@@ -146,14 +155,32 @@ def progress_of(row: Row[Any], past: Past) -> Progress:
         segments_skipped=row.segments_skipped,
         fraction=1.0 if whole else fraction,
         audio_s=row.audio_s,
-        eta_s=0.0 if whole else _eta_s(row, state, settled, past),
+        eta_s=0.0 if whole else _eta_s(row, state, past),
         queue_position=row.queue_position,
         parts_total=row.parts_total,
         parts_done=row.parts_total - row.parts_remaining,
     )
 
 
-def _eta_s(row: Row[Any], state: JobState, settled: int, past: Past) -> float | None:
+def _mark_now(row: Row[Any]) -> Mark:
+    return Mark(row.now, row.chars_done, row.segments_total - row.remaining)
+
+
+def _neighbours(row: Row[Any], rendered: Sequence[Rendered]) -> list[Neighbour]:
+    """All others, with what the policy will give them for each character of this job."""
+    owners = Counter((one.tier, one.tenant) for one in rendered if one.live)
+    mine = (Tier(row.tier), row.tenant)
+    return [
+        replace(
+            one.neighbour,
+            expected=expected_share(mine, (one.tier, one.tenant), owners),
+        )
+        for one in rendered
+        if one.id != row.id
+    ]
+
+
+def _eta_s(row: Row[Any], state: JobState, past: Past) -> float | None:
     """Time left: the rest of the rendering at its recent rate, then the last part's assembly."""
     if row.paused or not row.chars_done or state.ended:
         return None
@@ -165,9 +192,10 @@ def _eta_s(row: Row[Any], state: JobState, settled: int, past: Past) -> float | 
         return max(0.0, last_s - float(row.now - row.rendered_at))
     left_s = time_left_s(
         past.marks.get(row.id, ()),
-        Mark(row.now, row.chars_done, settled),
+        _mark_now(row),
         past.costs.get(row.tier, TYPICAL),
         chars_left=row.chars_total - row.chars_done,
         segments_left=row.remaining,
+        neighbours=_neighbours(row, past.company),
     )
     return None if left_s is None else left_s + last_s

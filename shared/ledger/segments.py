@@ -216,6 +216,27 @@ def release(
     return True
 
 
+# When it may be sent is left as it was: it was sent, so that time has come.
+_PUT_BACK = (
+    update(t.segment)
+    .where(THE_SEGMENT, _c.token == TOKEN, _c.state == SegmentState.LEASED)
+    .values(state=SegmentState.PENDING, attempt=_c.attempt - 1, lease_until=None)
+)
+
+
+def put_back(conn: Connection, job_id: str, index: int, token: int) -> bool:
+    """Give a claim back that no engine has begun, because its job was paused.
+
+    Nothing counts against the segment, and it may be sent again as soon as its job goes on. False:
+    it was not this token's.
+    """
+    where = {"the_job": job_id, "the_index": index, "the_token": token}
+    if conn.execute(_PUT_BACK, where).rowcount != 1:
+        return False
+    refresh_heads(conn, [job_id])
+    return True
+
+
 def take_back_expired(conn: Connection) -> int:
     """Return segments whose lease ran out to the waiting ones. Returns how many."""
     taken = conn.execute(

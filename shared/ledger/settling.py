@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, or_, select, update
+from sqlalchemy import Connection, Row, bindparam, func, or_, select, update
 
-from shared.jobs import JobState
-from shared.ledger import marks, objects, renderings, steps
+from shared.jobs import JobState, OnError
+from shared.ledger import jobs, marks, objects, renderings, steps
 from shared.ledger import tables as t
 from shared.ledger.clock import db_now
 from shared.ledger.renderings import Audio
@@ -121,7 +121,10 @@ _QUARANTINE = (
 
 
 def quarantine(conn: Connection, job_id: str, index: int, token: int, error: str) -> Committed:
-    """Give a segment up: it becomes a named gap and its part goes on without it."""
+    """Give a segment up: it becomes a named gap and its part goes on without it.
+
+    A job that would rather have nothing than a gap (`on_error`) fails here and now.
+    """
     where = {"the_job": job_id, "the_index": index, "the_token": token}
     row = conn.execute(_QUARANTINE, where | {"the_error": error[:500]}).one_or_none()
     if row is None:
@@ -129,6 +132,11 @@ def quarantine(conn: Connection, job_id: str, index: int, token: int, error: str
     tally = Tally(quarantined=1)
     tally.add(index, chars=row.chars, audio_s=0.0)
     steps_ready = settle(conn, job_id, {row.part: tally})
+    spec = conn.execute(select(t.job.c.spec).where(t.job.c.id == job_id)).scalar_one()
+    if spec.get("on_error") == OnError.FAIL:
+        why = f"piece {index} could not be spoken: {error[:300]}"
+        jobs.end(conn, job_id, JobState.FAILED, code="segment-failed", message=why)
+        return Committed(won=True)
     return Committed(won=True, step_id=steps_ready.get(index))
 
 
@@ -199,6 +207,22 @@ def _count(conn: Connection, job_id: str, part: int, tally: Tally) -> Row[Any]:
     ).one()
 
 
+# With its last sentence a paused job has nothing left to pause: the flag goes, and the promise has
+# moved by the time that it was set.
+_stood_s = func.coalesce(db_now() - t.job.c.paused_at, 0.0)
+_RENDERED = (
+    update(t.job)
+    .where(t.job.c.id == JOB, t.job.c.state == JobState.RENDERING)
+    .values(
+        state=JobState.ASSEMBLING,
+        rendered_at=db_now(),
+        paused=False,
+        paused_at=None,
+        due_at=t.job.c.due_at + _stood_s,
+    )
+)
+
+
 def part_rendered(conn: Connection, job_id: str, part: int) -> str:
     """Insert a part's assembly step; when it was the last part to render, the job moves on."""
     step_id = steps.insert(conn, job_id, StepKind.ASSEMBLE, part=part)
@@ -209,9 +233,5 @@ def part_rendered(conn: Connection, job_id: str, part: int) -> str:
         .returning(t.job.c.parts_rendering)
     ).scalar_one()
     if rendering == 0:
-        conn.execute(
-            update(t.job)
-            .where(t.job.c.id == job_id, t.job.c.state == JobState.RENDERING)
-            .values(state=JobState.ASSEMBLING, rendered_at=db_now())
-        )
+        conn.execute(_RENDERED, {"the_job": job_id})
     return step_id

@@ -1,9 +1,27 @@
-"""Steps in the ledger: plan, assemble, deliver, inspect. Claimed and fenced like segments."""
+"""Steps in the ledger: plan, assemble, inspect. Claimed and fenced like segments."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, exists, func, or_, select, update
+from sqlalchemy import (
+    Boolean,
+    ColumnElement,
+    Connection,
+    Float,
+    Integer,
+    Select,
+    String,
+    and_,
+    bindparam,
+    case,
+    exists,
+    func,
+    or_,
+    select,
+    union,
+    update,
+)
 
 from shared.ids import new_id
 from shared.jobs import ALIVE
@@ -11,6 +29,9 @@ from shared.ledger import tables as t
 from shared.ledger.clock import db_now, read_clock
 from shared.messages import StepMessage
 from shared.steps import StepKind, StepState
+from shared.tiers import Tier
+
+SEEN = 500  # of the longest waiting steps, and of the newest: a bounded look
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +47,10 @@ class StepClaim:
 
 
 def insert(conn: Connection, job_id: str, kind: StepKind, *, part: int = t.WHOLE_JOB) -> str:
-    """Add a step; its uniqueness in (job, kind, part, round) makes a second insert fail loudly."""
+    """Add a step of the job's present round.
+
+    Its uniqueness in (job, kind, part, round) makes a second insert fail loudly.
+    """
     step_id = new_id()
     conn.execute(
         t.step.insert().values(
@@ -34,6 +58,7 @@ def insert(conn: Connection, job_id: str, kind: StepKind, *, part: int = t.WHOLE
             job_id=job_id,
             kind=kind,
             part=part,
+            round=select(t.job.c.round).where(t.job.c.id == job_id).scalar_subquery(),
             state=StepState.PENDING,
             created_at=db_now(),
         )
@@ -45,28 +70,109 @@ def _job_alive() -> ColumnElement[bool]:
     return exists().where(t.job.c.id == t.step.c.job_id, t.job.c.state.in_(ALIVE))
 
 
-def dispatch(conn: Connection, *, step_ids: Sequence[str] | None = None) -> list[StepMessage]:
-    """Mark waiting steps (all, or those given) as dispatched and return their messages."""
+def dispatch(
+    conn: Connection, *, window: int, alike: bool = False, seen: int = SEEN
+) -> list[StepMessage]:
+    """Mark as dispatched who is next, until `window` steps of each kind wait for a worker.
+
+    The rest waits here, where an order can still be given to it: urgent tiers first, or `alike`
+    all tiers; and by turn between the tenants. Looks at `seen` steps at each end of the queue.
+    """
     now = read_clock(conn)
-    condition = and_(
+    messages = list[StepMessage]()
+    unclaimed = dispatched_counts(conn)
+    for kind in conn.execute(_WAITING_KINDS, {"the_now": now}).scalars().all():
+        room = window - unclaimed.get(kind, 0)
+        if room <= 0:
+            continue
+        ids = conn.execute(
+            _NEXT,
+            {"the_kind": kind, "the_now": now, "alike": alike, "seen": seen, "the_room": room},
+        ).scalars()
+        rows = conn.execute(
+            update(t.step)
+            .where(t.step.c.id.in_(ids.all()), t.step.c.state == StepState.PENDING)
+            .values(
+                state=StepState.DISPATCHED,
+                dispatch_no=t.step.c.dispatch_no + 1,
+                dispatched_at=now,
+            )
+            .returning(t.step.c.id, t.step.c.job_id, t.step.c.kind, t.step.c.dispatch_no)
+        )
+        messages += [StepMessage(row.id, row.job_id, row.kind, row.dispatch_no) for row in rows]
+    return messages
+
+
+def _waits(now: ColumnElement[float]) -> ColumnElement[bool]:
+    return and_(
         t.IS_OPEN_STEP,
         t.step.c.state == StepState.PENDING,
         t.step.c.not_before <= now,
         _job_alive(),
     )
-    if step_ids is not None:
-        condition = and_(condition, t.step.c.id.in_(step_ids))
-    rows = conn.execute(
-        update(t.step)
-        .where(condition)
-        .values(
-            state=StepState.DISPATCHED,
-            dispatch_no=t.step.c.dispatch_no + 1,
-            dispatched_at=now,
-        )
-        .returning(t.step.c.id, t.step.c.job_id, t.step.c.kind, t.step.c.dispatch_no)
+
+
+def _next() -> Select[Any]:
+    """The ids of the steps of a kind that go next.
+
+    A tenant's first step comes before anybody's second, and what it has with the workers counts,
+    so a flood delays others by a step or two. Both ends of the queue are looked at: one who has
+    just come is seen in time, and so is who has waited longest.
+    """
+    s, j = t.step.c, t.job.c
+    now, kind = bindparam("the_now", type_=Float(53)), bindparam("the_kind", type_=String)
+    ends = [
+        select(s.id, s.job_id, s.created_at)
+        .where(_waits(now), s.kind == kind)
+        .order_by(order, s.id)
+        .limit(bindparam("seen", type_=Integer))
+        .subquery()
+        for order in (s.created_at, s.created_at.desc())
+    ]
+    seen = union(*(select(end) for end in ends)).subquery()
+    urgency = case(
+        (or_(bindparam("alike", type_=Boolean), j.tier == Tier.RUSH), 0),
+        (j.tier == Tier.STANDARD, 1),
+        else_=2,
     )
-    return [StepMessage(row.id, row.job_id, row.kind, row.dispatch_no) for row in rows]
+    running = (
+        select(j.tenant, func.count().label("steps"))
+        .join_from(t.step, t.job, j.id == s.job_id)
+        .where(
+            t.IS_OPEN_STEP,
+            s.kind == kind,
+            s.state.in_((StepState.DISPATCHED, StepState.LEASED)),
+        )
+        .group_by(j.tenant)
+        .subquery()
+    )
+    turn = func.row_number().over(
+        partition_by=j.tenant, order_by=(urgency, seen.c.created_at, seen.c.id)
+    )
+    placed = (
+        select(
+            seen.c.id,
+            seen.c.created_at,
+            urgency.label("urgency"),
+            (turn + func.coalesce(running.c.steps, 0)).label("turn"),
+        )
+        .join_from(seen, t.job, j.id == seen.c.job_id)
+        .outerjoin(running, running.c.tenant == j.tenant)
+        .subquery()
+    )
+    p = placed.c
+    return (
+        select(p.id)
+        .order_by(p.urgency, p.turn, p.created_at, p.id)
+        .limit(bindparam("the_room", type_=Integer))
+    )
+
+
+# Built once: they run with every step that is claimed.
+_WAITING_KINDS = (
+    select(t.step.c.kind).where(_waits(bindparam("the_now", type_=Float(53)))).distinct()
+)
+_NEXT = _next()
 
 
 def claim(conn: Connection, step_id: str, dispatch_no: int, *, lease_s: float) -> StepClaim | None:

@@ -79,12 +79,31 @@ job = Table(
     Column("deleted_at", Float(53), comment="when its owner asked for its audio to go at once"),
     Column("forgotten_at", Float(53), comment="when text and references had gone, after expiry"),
     Column("unswept_since", Float(53), comment="nothing of it can count any more since then"),
+    Column("webhook_id", JobId, comment="webhook that the job itself named"),
+    Column("webhook_events", JSON, comment="list of events that this webhook is told"),
+    Column(
+        "round",
+        Integer,
+        nullable=False,
+        default=0,
+        server_default="0",
+        comment="how often it was tried again",
+    ),
+    Column("retried_at", Float(53)),
+    Column("progress_at", Float(53), comment="when the next progress event is due, if any is"),
+)
+HAS_PROGRESS_DUE = text("job.progress_at IS NOT NULL")
+Index(
+    "ix_job_progress",
+    job.c.progress_at,
+    sqlite_where=text("progress_at IS NOT NULL"),
+    postgresql_where=text("progress_at IS NOT NULL"),
 )
 IS_WAITING_TO_RENDER = text("job.state = 'rendering' AND job.head_due_at IS NOT NULL")
 for _name, _columns in (
     ("ix_job_head", (job.c.tier, job.c.head_due_at, job.c.id)),
     ("ix_job_end", (job.c.tier, job.c.due_at, job.c.id)),
-    ("ix_job_turn", (job.c.tier, job.c.tenant, job.c.turn_s)),
+    ("ix_job_turn", (job.c.tier, job.c.tenant, job.c.turn_s, job.c.head_due_at, job.c.id)),
 ):
     Index(
         _name,
@@ -428,11 +447,114 @@ outbox = Table(
     metadata,
     Column("id", JobId, primary_key=True),
     Column("tenant", String(64), nullable=False),
-    Column("job_id", JobId, ForeignKey("job.id", ondelete="CASCADE"), nullable=False),
+    Column("job_id", JobId, ForeignKey("job.id", ondelete="CASCADE"), comment="null: a test event"),
     Column("type", String(32), nullable=False),
     Column("round", Integer, nullable=False, default=0),
     Column("created_at", Float(53), nullable=False),
+    Column("data", SealedText, comment="JSON of what is told; null: nobody was to be told"),
+    Column(
+        "body", SealedText, comment="what is sent, the same at every try; null before the first"
+    ),
     UniqueConstraint("job_id", "type", "round"),
+)
+Index("ix_outbox_created_at", outbox.c.created_at)
+
+webhook = Table(
+    "webhook",
+    metadata,
+    Column("id", JobId, primary_key=True),
+    Column("tenant", String(64), nullable=False),
+    Column("url", Text, nullable=False),
+    Column("url_sha256", String(64), nullable=False),
+    Column("every_job", Boolean, nullable=False, comment="told of all jobs, not only of some"),
+    Column("events", JSON, nullable=False, comment="list of events told of every job"),
+    Column("generation", Integer, nullable=False, comment="how often its secret was made"),
+    Column("mark", String(16), nullable=False, comment="tells whether the root secret is the same"),
+    Column("former_until", Float(53), comment="until when the secret before still signs"),
+    Column("standing", String(8), nullable=False),
+    Column("failures", Integer, nullable=False, default=0, comment="in a row"),
+    Column("held_until", Float(53), nullable=False, default=0.0),
+    Column("next_at", Float(53), comment="when something may be sent, if anything waits"),
+    Column("created_at", Float(53), nullable=False),
+    Column("succeeded_at", Float(53)),
+    Column("failed_at", Float(53)),
+    Column("disabled_at", Float(53)),
+    Column("disabled_reason", String(200)),
+    UniqueConstraint("tenant", "url_sha256"),
+)
+Index("ix_webhook_tenant_id", webhook.c.tenant, webhook.c.id)
+Index(
+    "ix_webhook_every_job",
+    webhook.c.tenant,
+    sqlite_where=text("every_job"),
+    postgresql_where=text("every_job"),
+)
+HAS_WAITING = text("webhook.next_at IS NOT NULL")
+Index(
+    "ix_webhook_next",
+    webhook.c.standing,
+    webhook.c.next_at,
+    sqlite_where=text("next_at IS NOT NULL"),
+    postgresql_where=text("next_at IS NOT NULL"),
+)
+
+delivery = Table(
+    "delivery",
+    metadata,
+    Column("id", JobId, primary_key=True),
+    Column("event_id", JobId, ForeignKey("outbox.id", ondelete="CASCADE"), nullable=False),
+    Column("webhook_id", JobId, ForeignKey("webhook.id", ondelete="CASCADE"), nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("dispatch_no", Integer, nullable=False, default=0),
+    Column("dispatched_at", Float(53)),
+    Column("attempt", Integer, nullable=False, default=0),
+    Column("tries", Integer, nullable=False, default=0, comment="of this round; a replay is a new"),
+    Column("token", Integer, nullable=False, default=0),
+    Column("lease_until", Float(53)),
+    Column("noticed", Boolean, nullable=False, comment="counted in its webhook's next_at"),
+    Column("not_before", Float(53), nullable=False),
+    Column("round_at", Float(53), nullable=False, comment="when this round of tries began"),
+    Column("created_at", Float(53), nullable=False),
+    Column("done_at", Float(53)),
+    Column("status", Integer, comment="of the last answer"),
+    Column("error", String(500), comment="of the last attempt"),
+    UniqueConstraint("event_id", "webhook_id"),
+)
+IS_PENDING_DELIVERY = text("delivery.state = 'pending'")
+IS_UNNOTICED_DELIVERY = text("delivery.state = 'pending' AND NOT delivery.noticed")
+IS_DELIVERY_IN_FLIGHT = text("delivery.state IN ('dispatched', 'leased')")
+Index("ix_delivery_webhook", delivery.c.webhook_id, delivery.c.id)
+Index(
+    "ix_delivery_pending",
+    delivery.c.webhook_id,
+    delivery.c.not_before,
+    sqlite_where=text("state = 'pending'"),
+    postgresql_where=text("state = 'pending'"),
+)
+Index(
+    "ix_delivery_unnoticed",
+    delivery.c.webhook_id,
+    sqlite_where=text("state = 'pending' AND NOT noticed"),
+    postgresql_where=text("state = 'pending' AND NOT noticed"),
+)
+Index(
+    "ix_delivery_in_flight",
+    delivery.c.webhook_id,
+    delivery.c.state,
+    delivery.c.lease_until,
+    sqlite_where=text("state IN ('dispatched', 'leased')"),
+    postgresql_where=text("state IN ('dispatched', 'leased')"),
+)
+
+delivery_attempt = Table(
+    "delivery_attempt",
+    metadata,
+    Column("delivery_id", JobId, ForeignKey("delivery.id", ondelete="CASCADE"), primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("at", Float(53), nullable=False),
+    Column("duration_s", Float(53), nullable=False),
+    Column("status", Integer),
+    Column("error", String(500)),
 )
 
 api_key = Table(

@@ -26,8 +26,8 @@ class Mark:
     segments: int
 
 
-def recent_rate(marks: Sequence[Mark], now: Mark, cost: Cost) -> float | None:
-    """Work per second of late, in the units of `cost`; None when too little is done to tell.
+def window_base(marks: Sequence[Mark], now: Mark) -> Mark | None:
+    """The mark that a rate is read from; None when too little is done since to tell.
 
     `marks` come oldest first; `now` is the state of this moment. The window reaches back to the
     newest mark that is WINDOW_S old and has ENOUGH_SEGMENTS after it, else to the oldest mark.
@@ -39,16 +39,16 @@ def recent_rate(marks: Sequence[Mark], now: Mark, cost: Cost) -> float | None:
             break
     if base is None or now.segments - base.segments < FEWEST_SEGMENTS or now.at <= base.at:
         return None
+    return base
+
+
+def recent_rate(marks: Sequence[Mark], now: Mark, cost: Cost) -> float | None:
+    """Work per second of late, in the units of `cost`; None when too little is done to tell."""
+    base = window_base(marks, now)
+    if base is None:
+        return None
     done = cost.of(segments=now.segments - base.segments, chars=now.chars - base.chars)
     return done / (now.at - base.at)
-
-
-def time_left_s(
-    marks: Sequence[Mark], now: Mark, cost: Cost, *, chars_left: int, segments_left: int
-) -> float | None:
-    """Seconds until the last segment is spoken, at the recent rate; None: not known."""
-    rate = recent_rate(marks, now, cost)
-    return None if not rate else cost.of(segments=segments_left, chars=chars_left) / rate
 
 
 @dataclass(frozen=True, slots=True)

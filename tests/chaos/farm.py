@@ -1,11 +1,13 @@
 """A real farm that tests wound, and the book that they render on it."""
 
 import io
+import json
 import os
 import signal
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import httpx
 import numpy as np
@@ -25,7 +27,9 @@ FARM_ENVIRONMENT = {
     "VOXFARM_LEASE_S": "3",
     "VOXFARM_VISIBILITY_TIMEOUT_S": "4",
     "VOXFARM_REDISPATCH_AFTER_S": "1",
-    "VOXFARM_ENGINE_OPTIONS": '{"tone": {"delay_s": 0.05}}',
+    "VOXFARM_WEBHOOK_ALLOW_HTTP": "true",
+    "VOXFARM_WEBHOOK_ALLOWED_NETWORKS": '["127.0.0.0/8"]',
+    "VOXFARM_WEBHOOK_TIMEOUT_S": "5",
 }
 DEADLINE_S = 90.0
 
@@ -36,12 +40,17 @@ class ChaosFarm:
     def __init__(self, data_dir: Path) -> None:
         self.data_dir = data_dir
         self.crash_file = data_dir / "crash-at"
+        self.sick_file = data_dir / "sick"
         self.process: subprocess.Popen[bytes] | None = None
         self.url = ""
         self.reference: list[np.ndarray] | None = None
 
     def start(self) -> None:
-        environment = FARM_ENVIRONMENT | {"VOXFARM_CRASH_FILE": str(self.crash_file)}
+        tone = {"delay_s": 0.05, "sick_file": str(self.sick_file)}
+        environment = FARM_ENVIRONMENT | {
+            "VOXFARM_CRASH_FILE": str(self.crash_file),
+            "VOXFARM_ENGINE_OPTIONS": json.dumps({"tone": tone}),
+        }
         self.process = start_up(self.data_dir, ["--engine", "tone", "--nodes", "2"], environment)
         self.url = wait_ready(self.process, self.data_dir)
 
@@ -83,7 +92,13 @@ class ChaosFarm:
                 time.sleep(0.2)
 
     def post(self, path: str) -> None:
-        httpx.post(f"{self.url}{path}", timeout=10).raise_for_status()
+        self.job_post(path).raise_for_status()
+
+    def job_post(self, path: str) -> httpx.Response:
+        return httpx.post(f"{self.url}{path}", timeout=10)
+
+    def files(self, job_id: str) -> list[dict[str, Any]]:
+        return list(self.get(f"/v1/jobs/{job_id}/deliverables")["files"])  # type: ignore[call-overload]
 
     def wait_for_fraction(self, job_id: str, fraction: float) -> None:
         while True:

@@ -31,6 +31,51 @@ def test_a_poison_sentence_becomes_a_named_gap_and_costs_no_neighbour(
     assert gap["reason"]
 
 
+def test_a_retry_renders_only_what_is_missing_and_keeps_the_files_without_a_gap(
+    farm: ChaosFarm,
+) -> None:
+    sick = "Rarely [[sick]] here."
+    texts = [SENTENCES[0], [*SENTENCES[1][:9], sick, *SENTENCES[1][9:]]]
+    chapters = [{"title": f"C{n}", "text": "\n\n".join(text)} for n, text in enumerate(texts)]
+    farm.sick_file.touch()
+    try:
+        job_id = farm.submit(chapters=chapters)
+        assert farm.end_of(job_id)["state"] == "partial"
+    finally:
+        farm.sick_file.unlink()
+    before = {f["name"]: f["sha256"] for f in farm.files(job_id) if f["kind"] == "audio"}
+    tokens = {s["index"]: s["attempts"] for s in farm.manifest(job_id)["segments"]}  # type: ignore[attr-defined]
+
+    farm.post(f"/v1/jobs/{job_id}/retry")
+    farm.post(f"/v1/jobs/{job_id}/retry")  # sent twice, as a client would that heard no answer
+    whole = farm.finish(job_id)
+
+    for text, pcm in zip(texts, whole, strict=True):
+        assert heard(pcm) == [utterance_hash(sentence, "a", 1.0) for sentence in text]
+    after = {f["name"]: f["sha256"] for f in farm.files(job_id) if f["kind"] == "audio"}
+    changed = [name for name in after if after[name] != before[name]]
+    assert (len(after), len(changed)) == (2, 1)
+    manifest = farm.manifest(job_id)
+    assert manifest["gaps"] == []
+    again = [s["index"] for s in manifest["segments"] if s["attempts"] > tokens[s["index"]]]  # type: ignore[attr-defined]
+    assert again == [len(SENTENCES[0]) + 9]
+    assert farm.job_post(f"/v1/jobs/{job_id}/retry").json()["code"] == "not-retryable"
+
+
+def test_a_job_that_wants_no_gap_fails_at_once_and_a_retry_finishes_it(farm: ChaosFarm) -> None:
+    text = [*SENTENCES[0][:3], "Rarely [[sick]] here.", *SENTENCES[0][3:]]
+    farm.sick_file.touch()
+    try:
+        job_id = farm.submit(chapters=[{"title": "", "text": "\n\n".join(text)}], on_error="fail")
+        job = farm.end_of(job_id)
+    finally:
+        farm.sick_file.unlink()
+    assert (job["state"], job["error"]["code"]) == ("failed", "segment-failed")  # type: ignore[index]
+    farm.post(f"/v1/jobs/{job_id}/retry")
+    [pcm] = farm.finish(job_id)
+    assert heard(pcm) == [utterance_hash(sentence, "a", 1.0) for sentence in text]
+
+
 def test_a_cancelled_job_stops_and_leaves_the_farm_to_others(farm: ChaosFarm) -> None:
     cancelled = farm.submit()
     farm.wait_for_fraction(cancelled, 0.1)

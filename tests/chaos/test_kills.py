@@ -58,7 +58,9 @@ def test_a_killed_supervisor_takes_all_down_and_the_next_one_finishes_the_job(
 
 
 CRASH_POINTS = (
+    "api.read",
     "api.accepted",
+    "api.answering",
     "plan.claimed",
     "plan.opened",
     "plan.chunk_written",

@@ -43,7 +43,7 @@ class Story:
 
     def plan(self) -> None:
         def claim_and_plan(conn: Any) -> None:
-            steps.dispatch(conn)  # unless the API has sent it already
+            steps.dispatch(conn, window=2)  # unless the API has sent it already
             step = conn.execute(select(t.step).where(t.step.c.job_id == self.id)).one()
             claimed = steps.claim(conn, step.id, step.dispatch_no, lease_s=60)
             assert claimed is not None

@@ -76,7 +76,7 @@ def post(api: RunningApi, body: bytes) -> httpx.Response:
         ({"text": "a", "language": "zh"}, 422, "unknown-language"),
         ({"text": "a", "sample_rate_hz": 11_025}, 422, "unknown-sample-rate"),
         ({"text": "a", "colour": "red"}, 422, "unknown-field"),
-        ({"text": "a", "webhook": {"url": "http://x.example"}}, 422, "unknown-field"),
+        ({"text": "a", "webhook": {"url": "http://x.example"}}, 422, "bad-webhook-url"),
         ({"text": "a", "title": "x\x00"}, 422, "control-character"),
         ({"text": "a", "speed": 9}, 422, "invalid-field"),
         ({"text": "a", "seed": 2**63}, 422, "invalid-field"),

@@ -191,6 +191,40 @@ def test_an_utterance_given_up_by_its_caller_is_dropped_and_the_link_goes_on(
         eventually(lambda: host.link.ping().utterances == 3)
 
 
+def test_who_waits_for_the_device_may_give_up_and_who_is_on_it_is_not_asked() -> None:
+    spoken, asked = threading.Event(), list[str]()
+
+    def note() -> None:
+        if spoken.is_set():
+            asked.append("while it was spoken")
+
+    def give_up() -> None:
+        raise LeaseLostError
+
+    options = {"base_s": 3.0, "per_item_s": 0.0, "slots": 2}
+    with running_host("simulated", **options) as host, ThreadPoolExecutor(2) as pool:
+        begun = [
+            pool.submit(
+                host.link.synthesize,
+                utterance(text, voice="tone"),
+                on_progress=ignore,
+                on_waiting=note,
+            )
+            for text in ("First.", "Second.")
+        ]
+        eventually(lambda: host.link.ping().busy_s > 0.5)
+        spoken.set()
+        with pytest.raises(LeaseLostError):
+            host.link.synthesize(
+                utterance("Never mind.", voice="tone"), on_progress=ignore, on_waiting=give_up
+            )
+        assert host.link.ping().busy_s > 0  # the two are still being spoken
+        assert all(future.result(60).size for future in begun)
+        assert asked == []
+        assert host.link.synthesize(utterance("Third.", voice="tone"), on_progress=ignore).size
+        assert host.link.ping().utterances == 3
+
+
 def test_a_dropped_utterance_is_never_begun() -> None:
     with running_host(delay_s=0.2, slots=1) as host, RawLink(host) as raw:
         raw.say("first", "First.")

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from tests.hosts import ignore, running_host, utterance
 from worker.engines.simulated_ar import steps_of
-from worker.host.line import Line
+from worker.host.line import Line, Watchers
 
 SLOTS = 8
 STEP = {"base_s": 0.01, "per_row_s": 0.00125}
@@ -64,8 +64,7 @@ def test_chunks_arrive_while_the_row_runs() -> None:
         ticks = list[int]()
         audio = line.synthesize(
             utterance("x" * 200, voice="tone"),
-            on_progress=lambda: ticks.append(1),
-            on_idle=lambda: None,
+            Watchers(lambda: ticks.append(1), on_idle=ignore, on_waiting=ignore),
             alone=False,
         )
         line.close()

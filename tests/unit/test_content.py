@@ -4,7 +4,7 @@ import pytest
 
 from shared.content import fallback_key, seed_for, segment_key
 from shared.farm_secret import tenant_secret
-from shared.jobs import AudioFormat, Fallback, JobSpec, NewlineMode, OnUnspeakable, Pauses
+from shared.jobs import AudioFormat, Fallback, JobSpec, NewlineMode, OnError, OnUnspeakable, Pauses
 from shared.tiers import Tier
 from tests.factories import job_spec
 
@@ -33,6 +33,7 @@ NOT_SHAPING: dict[str, object] = {
     "split_chapters": True,
     "fallback": Fallback(engine="f", version="1", backend="numpy", voice="a"),
     "reuse": False,
+    "on_error": OnError.FAIL,
 }
 
 

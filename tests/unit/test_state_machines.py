@@ -9,9 +9,15 @@ import pytest
 from shared.jobs import ENDED, JOB_TRANSITIONS, JobState
 from shared.segments import SEGMENT_TRANSITIONS, SegmentState
 from shared.steps import STEP_TRANSITIONS, StepState
+from shared.webhooks import DELIVERY_TRANSITIONS, DeliveryState
 
 DOC = Path(__file__).parents[2] / "docs" / "state-machines.md"
-MACHINES = {"Job": JOB_TRANSITIONS, "Segment": SEGMENT_TRANSITIONS, "Step": STEP_TRANSITIONS}
+MACHINES = {
+    "Job": JOB_TRANSITIONS,
+    "Segment": SEGMENT_TRANSITIONS,
+    "Step": STEP_TRANSITIONS,
+    "Delivery": DELIVERY_TRANSITIONS,
+}
 
 
 @pytest.mark.parametrize("title", MACHINES)
@@ -31,6 +37,7 @@ def test_the_document_lists_exactly_the_moves_of_the_code(title: str) -> None:
         (JOB_TRANSITIONS, JobState),
         (SEGMENT_TRANSITIONS, SegmentState),
         (STEP_TRANSITIONS, StepState),
+        (DELIVERY_TRANSITIONS, DeliveryState),
     ],
 )
 def test_every_state_has_its_moves(

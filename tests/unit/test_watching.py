@@ -1,6 +1,6 @@
-"""One look for all threads tells which jobs have ended."""
+"""One look for all threads tells which jobs have ended, and which stand still."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from shared.errors import LedgerBusyError
@@ -10,14 +10,15 @@ from worker.watching import LOOK_EVERY_S, JobWatch
 @dataclass
 class Ledger:
     rendering: set[str]
+    paused: set[str] = field(default_factory=set)
     asked: list[list[str]] = field(default_factory=list)
     away: bool = False
 
-    def read(self, job_ids: Collection[str]) -> Collection[str]:
+    def read(self, job_ids: Collection[str]) -> Mapping[str, bool]:
         self.asked.append(sorted(job_ids))
         if self.away:
             raise LedgerBusyError
-        return self.rendering & set(job_ids)
+        return {job_id: job_id in self.paused for job_id in self.rendering & set(job_ids)}
 
 
 @dataclass
@@ -59,3 +60,21 @@ def test_with_the_ledger_away_nothing_counts_as_ended() -> None:
         assert not watch.has_ended("a")
         clock.now_s += LOOK_EVERY_S
         assert watch.has_ended("a")
+
+
+def test_a_paused_job_has_not_ended_and_one_that_goes_on_is_not_paused() -> None:
+    ledger, clock = Ledger({"a", "b"}, paused={"a"}), Clock()
+    watch = JobWatch(ledger.read, clock=clock)
+    with watch.watching("a"), watch.watching("b"):
+        assert watch.is_paused("a")
+        assert not watch.is_paused("b")
+        assert not watch.has_ended("a")
+        ledger.paused = {"b"}
+        clock.now_s += LOOK_EVERY_S
+        assert not watch.is_paused("a")
+        assert watch.is_paused("b")
+        ledger.rendering.remove("b")
+        clock.now_s += LOOK_EVERY_S
+        assert watch.has_ended("b")
+        assert not watch.is_paused("b")
+    assert len(ledger.asked) == 3

@@ -3,7 +3,8 @@
 Knows no engine, no socket and no thread. The rules, in order:
 
 1. What has waited longer than `patience_s`, and for some batches, goes first, then rush, then the
-   rest; inside each by due time. So a stream of rush work cannot starve the others for ever.
+   rest; inside each in the order of arrival, since who is next was decided where all that waits is
+   seen. So a stream of rush work cannot starve the others for ever.
 2. The first in that order always leads; it is never skipped, so nothing is starved by its size.
 3. A batch never exceeds the free slots, nor the smallest `max_batch` of any member, held or new.
 4. Members share a group (equal engine parameters, and what else the engine cannot mix).
@@ -135,7 +136,7 @@ class Policy:
         if now_s - waiting.arrived_s > max(self.patience_s, PATIENCE_STEPS * step_s):
             return (0, waiting.arrived_s, waiting.due_at, waiting.id)
         urgency = 1 if waiting.tier == Tier.RUSH else 2
-        return (urgency, waiting.due_at, waiting.arrived_s, waiting.id)
+        return (urgency, waiting.arrived_s, waiting.due_at, waiting.id)
 
     def _limit(self, tier: str) -> TierLimits:
         return self.limits.get(tier, TierLimits())

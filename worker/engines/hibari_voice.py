@@ -13,7 +13,7 @@ MAX_CHARS = 400  # one pass of the model in nearly all cases; 25 s of audio, 0.1
 MIN_CHARS = 12  # alone, shorter sentences lose their first sound ("I", "Oh!", "Hm.")
 
 
-def hibari_info(backend: str, *, name: str, slots: int) -> EngineInfo:
+def hibari_info(backend: str, *, name: str, slots: int, pads: bool = False) -> EngineInfo:
     """The EngineInfo of a backend.
 
     The version names the reading rules too: they shape the sound as much as the model does. Only
@@ -31,6 +31,7 @@ def hibari_info(backend: str, *, name: str, slots: int) -> EngineInfo:
         ),
         languages=("en",),
         slots=slots,
+        pads=pads,
         max_chars=MAX_CHARS,
         min_chars=MIN_CHARS,
         chars_per_audio_s=18.2,  # as stitched: silent ends trimmed, pauses apart

@@ -9,6 +9,7 @@ utterance a step, so a freed slot can be refilled at once. Some texts provoke fa
     [[fail]]   the utterance comes back as its own error
     [[raise]]  every step raises while the utterance is held
     [[oom]]    every step raises MemoryError while it is held together with another
+    [[sick]]   as [[fail]], while the file exists that the option `sick_file` names
 """
 
 import hashlib
@@ -16,6 +17,7 @@ import os
 import threading
 import time
 from collections.abc import Collection, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -36,7 +38,7 @@ def utterance_hash(text: str, voice: str, speed: float) -> str:
 class ToneEngine:
     """Holds up to `slots` utterances and finishes one of them a step, after `delay_s`."""
 
-    def __init__(self, *, delay_s: float, slots: int) -> None:
+    def __init__(self, *, delay_s: float, slots: int, sick_file: str) -> None:
         self.info = EngineInfo(
             name="tone",
             version="1",
@@ -51,6 +53,7 @@ class ToneEngine:
             chars_per_audio_s=150,
         )
         self._delay_s = delay_s
+        self._sick_file = sick_file
         self._held: list[Utterance] = []
 
     def admit(self, utterances: Sequence[Utterance]) -> None:
@@ -66,7 +69,8 @@ class ToneEngine:
         if self._delay_s:
             time.sleep(self._delay_s)
         utterance = self._held.pop(0)
-        if "[[fail]]" in utterance.text:
+        sick = "[[sick]]" in utterance.text and Path(self._sick_file).is_file()
+        if sick or "[[fail]]" in utterance.text:
             nothing = np.zeros(0, np.float32)
             return (Chunk(utterance.id, nothing, final=True, error="the text asked for it"),)
         mark = utterance_hash(utterance.text, utterance.voice, utterance.speed)
@@ -90,6 +94,6 @@ def _provoke(text: str, *, held: int) -> None:
         raise MemoryError
 
 
-def build(*, delay_s: float = 0.0, slots: int = 8) -> ToneEngine:
+def build(*, delay_s: float = 0.0, slots: int = 8, sick_file: str = "") -> ToneEngine:
     """Build a tone engine that takes `delay_s` seconds an utterance."""
-    return ToneEngine(delay_s=delay_s, slots=slots)
+    return ToneEngine(delay_s=delay_s, slots=slots, sick_file=sick_file)

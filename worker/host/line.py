@@ -33,6 +33,15 @@ class _Wanted:
     chunks: list[Samples] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class Watchers:
+    """Who is called while an utterance is awaited: see HostLink.synthesize."""
+
+    on_progress: Callable[[], None]
+    on_idle: Callable[[], None]
+    on_waiting: Callable[[], None]
+
+
 class Line:
     """Not thread-safe. `broken` means that it must be closed and another one opened."""
 
@@ -90,21 +99,14 @@ class Line:
                     row_steps=frame.number("row_steps"),
                 )
 
-    def synthesize(
-        self,
-        utterance: Utterance,
-        *,
-        on_progress: Callable[[], None],
-        on_idle: Callable[[], None],
-        alone: bool,
-    ) -> Samples:
+    def synthesize(self, utterance: Utterance, watchers: Watchers, *, alone: bool) -> Samples:
         """See HostLink.synthesize."""
         self._count += 1
         wanted = _Wanted(str(self._count))
         said = utterance_header(replace(utterance, id=wanted.id))
         try:
             self._send({"op": "say", "utterance": said, "alone": alone})
-            return self._await_audio(wanted, on_progress, on_idle)
+            return self._await_audio(wanted, watchers)
         except BaseException as error:
             if not self.broken:  # then the host may still be at work on it
                 with contextlib.suppress(TransientError):
@@ -113,15 +115,15 @@ class Line:
                 raise HostLostError(str(error), companions=wanted.companions) from error
             raise
 
-    def _await_audio(
-        self, wanted: _Wanted, on_progress: Callable[[], None], on_idle: Callable[[], None]
-    ) -> Samples:
+    def _await_audio(self, wanted: _Wanted, watchers: Watchers) -> Samples:
         while True:
             deadline_s = time.monotonic() + self._silence_s
             while not self._hear(min(deadline_s, time.monotonic() + IDLE_S)):
                 if time.monotonic() >= deadline_s:
                     raise self._lost("the engine host shows no progress")
-                on_idle()
+                watchers.on_idle()
+                if not wanted.begun:
+                    watchers.on_waiting()
             frame = self._frames.popleft()
             try:
                 over = self._take(frame, wanted)
@@ -131,7 +133,9 @@ class Line:
                 return (
                     wanted.chunks[0] if len(wanted.chunks) == 1 else np.concatenate(wanted.chunks)
                 )
-            on_progress()
+            watchers.on_progress()
+            if not wanted.begun:
+                watchers.on_waiting()
 
     @staticmethod
     def _take(frame: Frame, wanted: _Wanted) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 from shared.errors import HostLostError, TransientError
 from shared.voices import EngineInfo
 from worker.engines.base import Samples, Utterance
-from worker.host.line import Line
+from worker.host.line import Line, Watchers
 from worker.host.protocol import Vitals
 
 _POLL_S = 0.02
@@ -70,13 +70,15 @@ class HostLink:
         *,
         on_progress: Callable[[], None],
         on_idle: Callable[[], None] = lambda: None,
+        on_waiting: Callable[[], None] = lambda: None,
         alone: bool = False,
     ) -> Samples:
         """Have an utterance spoken: float32 mono at the engine's rate.
 
         `on_progress` is called whenever the host shows that it, or its device, has moved on,
-        `on_idle` a few times a second while it does not. If one of them raises, the host is told to
-        drop the utterance and the exception goes on to the caller.
+        `on_idle` a few times a second while it does not, and `on_waiting` after either as long as
+        the host has not begun the utterance. If one of them raises, the host is told to drop the
+        utterance and the exception goes on to the caller.
         `alone` asks for the device without neighbours.
 
         Raises UtteranceError when it is the utterance's own fault; HostLostError when the host died
@@ -84,7 +86,9 @@ class HostLink:
         there too); any other TransientError when the host was lost, or never found, before that.
         """
         with self._lent() as line:
-            return line.synthesize(utterance, on_progress=on_progress, on_idle=on_idle, alone=alone)
+            return line.synthesize(
+                utterance, Watchers(on_progress, on_idle, on_waiting), alone=alone
+            )
 
     def ping(self) -> Vitals:
         """What the host has done so far. Raises TransientError if no host answers."""

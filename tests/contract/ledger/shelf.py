@@ -6,11 +6,13 @@ from sqlalchemy import Connection, select, update
 
 from shared.forgetting import forget
 from shared.jobs import JobState
-from shared.ledger import deliverables, expiry, jobs, objects, steps
+from shared.ledger import deliverables, expiry, objects
 from shared.ledger import tables as t
 from shared.ledger.database import Database
 from shared.ledger.deliverables import Deliverable, PartCommit
-from shared.steps import StepKind
+from shared.ledger.jobs import tenant_of
+from shared.ledger.steps import StepClaim
+from shared.steps import StepKind, StepState
 from tests.contract.ledger import story
 
 TENANT = "default"
@@ -43,28 +45,32 @@ def reusing_job(
 def finish(database: Database, job_id: str) -> None:
     """Assemble every part and close the job, each file under a key of its own."""
     while state(database, job_id) not in {JobState.COMPLETED, JobState.PARTIAL}:
-        messages = [m for m in database.transact(steps.dispatch) if m.job_id == job_id]
-        assert messages, "nothing is left to do, and the job has not ended"
-        for message in messages:
-            claimed = database.transact(
-                lambda conn, m=message: steps.claim(  # type: ignore[misc]
-                    conn, m.step_id, m.dispatch_no, lease_s=30
-                )
-            )
-            assert claimed is not None
-            assert claimed.kind is StepKind.ASSEMBLE
-            made = file(job_id, claimed.part)
-            if claimed.part == t.WHOLE_JOB:
-                assert database.transact(
-                    lambda conn, c=claimed, f=made: deliverables.commit_job(conn, c, f)  # type: ignore[misc]
-                )
-            else:
-                done: PartCommit = database.transact(
-                    lambda conn, c=claimed, f=made: deliverables.commit_part(  # type: ignore[misc]
-                        conn, c, f, part_key=f"part{c.part}"
+        waiting = database.read(
+            lambda conn: (
+                conn.execute(
+                    select(t.step.c.part).where(
+                        t.step.c.job_id == job_id, t.step.c.state == StepState.PENDING
                     )
                 )
-                assert done.won
+                .scalars()
+                .all()
+            )
+        )
+        assert waiting, "nothing is left to do, and the job has not ended"
+        for part in waiting:
+            claimed = story.claim_step(database, job_id, StepKind.ASSEMBLE, part=part)
+            _commit(database, claimed)
+
+
+def _commit(database: Database, claimed: StepClaim) -> None:
+    made = file(claimed.job_id, claimed.part)
+    if claimed.part == t.WHOLE_JOB:
+        assert database.transact(lambda conn: deliverables.commit_job(conn, claimed, made))
+        return
+    done: PartCommit = database.transact(
+        lambda conn: deliverables.commit_part(conn, claimed, made, part_key=f"part{claimed.part}")
+    )
+    assert done.won
 
 
 def file(job_id: str, part: int) -> Deliverable:
@@ -112,11 +118,7 @@ def expire(database: Database, job_id: str, *, reuse_s: float = 3_600) -> None:
 
 
 def delete(database: Database, job_id: str) -> None:
-    def work(conn: Connection) -> None:
-        jobs.cancel(conn, TENANT, job_id)
-        expiry.delete_now(conn, job_id)
-
-    database.transact(work)
+    database.transact(lambda conn: expiry.delete_now(conn, tenant_of(conn, job_id), job_id))
     forget(database, job_id, reuse_s=3_600)
 
 

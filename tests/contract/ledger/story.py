@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, select, update
 
 from shared.ledger import feeding, jobs, offers, plans, segment_records, segments, settling, steps
-from shared.ledger.clock import read_clock
+from shared.ledger.clock import db_now, read_clock
 from shared.ledger.database import Database
 from shared.ledger.plans import PlannedPart, PlannedSegment
 from shared.ledger.segments import Claim
 from shared.ledger.settling import Audio
 from shared.ledger.steps import StepClaim
 from shared.ledger.tables import segment, step
-from shared.messages import StepMessage, SynthMessage
+from shared.messages import SynthMessage
 from shared.scheduling.offer import Pick
 from shared.segments import SegmentKind
 from shared.settings import DEFAULT_TIERS
@@ -43,16 +43,30 @@ def claim_step(
     if part is not None:
         waiting = waiting.where(c.part == part)
 
-    def dispatch(conn: Connection) -> list[StepMessage]:
-        ids = conn.execute(waiting).scalars().all()
-        return steps.dispatch(conn, step_ids=ids)
-
-    [message] = database.transact(dispatch)
+    dispatch = (
+        update(step)
+        .where(c.id.in_(waiting))
+        .values(state="dispatched", dispatch_no=c.dispatch_no + 1, dispatched_at=db_now())
+        .returning(c.id, c.dispatch_no)
+    )
+    sent = database.transact(lambda conn: conn.execute(dispatch).one())
     claimed = database.transact(
-        lambda conn: steps.claim(conn, message.step_id, message.dispatch_no, lease_s=lease_s)
+        lambda conn: steps.claim(conn, sent.id, sent.dispatch_no, lease_s=lease_s)
     )
     assert claimed is not None
     return claimed
+
+
+def claim_any_step(database: Database, job_id: str) -> StepClaim | None:
+    """Dispatch what waits and lease a step of the job, if there is one."""
+    database.transact(lambda conn: steps.dispatch(conn, window=100))
+    sent = database.read(lambda conn: steps.dispatched_before(conn, -1))
+    mine = [message for message in sent if message.job_id == job_id]
+    if not mine:
+        return None
+    return database.transact(
+        lambda conn: steps.claim(conn, mine[0].step_id, mine[0].dispatch_no, lease_s=LEASE_S)
+    )
 
 
 def planned_rows(parts: int, per_part: int) -> tuple[list[PlannedPart], list[PlannedSegment]]:
@@ -102,8 +116,8 @@ def plan(
     database.transact(lambda conn: plans.finish_plan(conn, claimed))
 
 
-def planned_job(database: Database, *, parts: int = 1, per_part: int = 3) -> str:
-    job_id = submit(database)
+def planned_job(database: Database, *, parts: int = 1, per_part: int = 3, **changes: object) -> str:
+    job_id = submit(database, **changes)
     plan(database, job_id, parts=parts, per_part=per_part)
     return job_id
 
@@ -117,7 +131,9 @@ def feed(database: Database, limit: int = 100) -> list[SynthMessage]:
             for job in offered.jobs
             for segment in job.segments
         ]
-        return feeding.mark(conn, picks[:limit])
+        messages = feeding.mark(conn, picks[:limit])
+        offers.refresh_heads(conn, [message.job_id for message in messages])
+        return messages
 
     return database.transact(mark)
 

@@ -1,13 +1,15 @@
 """A job's retention, its deletion, and what becomes of its audio: on both databases."""
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 from sqlalchemy import Connection, func, select, update
 
+from shared.errors import ConflictError
 from shared.forgetting import forget
 from shared.jobs import JobState
-from shared.ledger import expiry, jobs, objects, segment_records
+from shared.ledger import expiry, jobs, objects, retrying, segment_records, settling
 from shared.ledger import tables as t
 from shared.ledger.database import Database
 from tests.contract.ledger import shelf, story
@@ -133,7 +135,7 @@ def test_a_live_job_is_cancelled_first_and_its_claims_come_to_nothing(database: 
 
 def test_a_deletion_that_dies_half_way_is_finished_by_whoever_comes(database: Database) -> None:
     job_id = shelf.completed_job(database, per_part=5)
-    database.transact(lambda conn: expiry.delete_now(conn, job_id))
+    database.transact(lambda conn: expiry.delete_now(conn, shelf.TENANT, job_id))
     after = database.transact(
         lambda conn: expiry.forget_some(conn, job_id, after=-1, reuse_s=3_600, limit=2)
     )
@@ -185,3 +187,48 @@ def test_jobs_are_swept_once_nothing_of_them_can_count_any_more(database: Databa
     assert unswept() == [job_id]  # it has moved on since: it is swept again
     shelf.expire(database, failed)
     assert set(unswept()) == {job_id, failed}
+
+
+def test_a_job_tried_again_drops_what_it_replaces_and_does_not_expire_meanwhile(
+    database: Database,
+) -> None:
+    job_id = story.planned_job(database, parts=2, per_part=2)
+    for message in story.feed(database):
+        claimed = story.must_claim(database, message)
+        if message.index == 0:
+            database.transact(
+                lambda conn, c=claimed: settling.quarantine(conn, c.job_id, 0, c.token, "no")  # type: ignore[misc]
+            )
+        else:
+            story.commit(database, claimed)
+    shelf.finish(database, job_id)
+    shelf.let_time_pass(database, job_id)
+    database.transact(lambda conn: retrying.retry(conn, shelf.TENANT, job_id))
+    assert record(database, job_id).expires_at is None
+    assert database.read(lambda conn: expiry.due(conn, 10)) == []
+    assert not database.transact(lambda conn: expiry.expire(conn, job_id, reuse_s=0))
+    shelf.check_references(database)
+    assert shelf.doomed(database) == [f"out/{job_id}/-1", f"out/{job_id}/0"]
+    shelf.delete(database, job_id)
+    assert left_of(database, job_id) == NOTHING
+    shelf.check_references(database)
+
+
+def test_a_deletion_counts_also_when_the_job_is_tried_again_that_moment(
+    database: Database,
+) -> None:
+    for _ in range(4):
+        job_id = shelf.rendered_job(database, per_part=2)
+        database.transact(lambda conn, j=job_id: jobs.end(conn, j, JobState.FAILED))  # type: ignore[misc]
+        with ThreadPoolExecutor(2) as pool:
+            going = pool.submit(shelf.delete, database, job_id)
+            pool.submit(_retry, database, job_id).result()
+            going.result()
+        assert record(database, job_id).state is JobState.EXPIRED
+        assert left_of(database, job_id) == NOTHING
+        shelf.check_references(database)
+
+
+def _retry(database: Database, job_id: str) -> None:
+    with suppress(ConflictError):
+        database.transact(lambda conn: retrying.retry(conn, shelf.TENANT, job_id))

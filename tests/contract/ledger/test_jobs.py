@@ -18,6 +18,7 @@ from shared.ledger import (
     jobs,
     nodes,
     plans,
+    replays,
     segment_records,
     settling,
     steps,
@@ -27,6 +28,7 @@ from shared.ledger.clock import read_clock
 from shared.ledger.database import Database
 from shared.ledger.deliverables import Deliverable
 from shared.ledger.migrate import is_current, migrate
+from shared.scheduling.depth import Fleet
 from shared.steps import StepKind
 from shared.tiers import Tier
 from shared.voices import EngineInfo, VoiceInfo
@@ -77,7 +79,7 @@ def test_racing_submits_with_one_key_make_one_job(database: Database) -> None:
             try:
                 return database.transact(lambda conn: jobs.accept(conn, same, story.TARGET)).job_id
             except IntegrityError as error:
-                if not jobs.is_key_race(error):
+                if not replays.is_race(error):
                     raise
         raise AssertionError("a key race is lost at most once")
 
@@ -139,7 +141,7 @@ def test_the_last_part_closes_the_job_and_leaves_one_event(database: Database) -
     job_id = story.planned_job(database, parts=2, per_part=1)
     for message in story.feed(database):
         story.commit(database, story.must_claim(database, message))
-    messages = database.transact(steps.dispatch)
+    messages = database.transact(lambda conn: steps.dispatch(conn, window=100))
     claims = [
         database.transact(
             lambda conn, m=m: steps.claim(conn, m.step_id, m.dispatch_no, lease_s=9)  # type: ignore[misc]
@@ -212,7 +214,11 @@ def test_engines_are_published_and_their_live_nodes_counted(database: Database) 
     [record] = database.read(nodes.engines)
     assert (record.info, record.nodes, record.slots) == (info, 2, 16)
     database.transact(lambda conn: nodes.withdraw(conn, "n1"))
-    assert database.read(nodes.live) == (1, 8)
+    assert database.read(nodes.fleets) == [Fleet(nodes=1, slots=8, pads=False)]
+    padded = info.model_copy(update={"name": "torch", "pads": True})
+    for node in ("n3", "n4"):
+        database.transact(lambda conn, node=node: nodes.publish(conn, node, padded))  # type: ignore[misc]
+    assert Fleet(nodes=2, slots=8, pads=True) in database.read(nodes.fleets)
 
 
 def test_a_time_survives_being_written_in_an_answer(database: Database) -> None:

@@ -1,15 +1,19 @@
 """Pausing, resuming and cancelling: the same behaviour on SQLite and on PostgreSQL."""
 
 import time
+from dataclasses import replace
 
 import pytest
 from sqlalchemy import update
 
 from shared.errors import ConflictError, NotFoundError
 from shared.jobs import JobState
-from shared.ledger import feeding, jobs, pausing, segment_records, segments, tables
+from shared.ledger import feeding, jobs, pausing, segment_records, segments, steps, tables
 from shared.ledger.database import Database
 from shared.ledger.jobs import JobRecord
+from shared.ledger.segments import Claim
+from shared.segments import SegmentState
+from shared.steps import StepKind
 from shared.tiers import Tier
 from tests.contract.ledger import story
 
@@ -20,6 +24,12 @@ def pause(database: Database, job_id: str) -> JobRecord:
 
 def resume(database: Database, job_id: str) -> JobRecord:
     return database.transact(lambda conn: pausing.resume(conn, "default", job_id))
+
+
+def put_back(database: Database, held: Claim) -> bool:
+    return database.transact(
+        lambda conn: segments.put_back(conn, held.job_id, held.index, held.token)
+    )
 
 
 def in_flight(database: Database) -> int:
@@ -123,4 +133,91 @@ def test_one_look_tells_which_jobs_still_render(database: Database) -> None:
     pause(database, paused)
     database.transact(lambda conn: jobs.cancel(conn, "default", cancelled))
     asked = [renders, paused, cancelled, "0" * 26]
-    assert database.read(lambda conn: jobs.still_rendering(conn, asked)) == {renders, paused}
+    assert database.read(lambda conn: jobs.still_rendering(conn, asked)) == {
+        renders: False,
+        paused: True,
+    }
+
+
+def test_what_no_engine_had_begun_goes_back_unharmed_and_is_sent_when_the_job_goes_on(
+    database: Database,
+) -> None:
+    job_id = story.planned_job(database, per_part=2)
+    begun, waiting = (story.must_claim(database, m) for m in story.feed(database))
+    pause(database, job_id)
+    assert put_back(database, waiting)
+    assert story.commit(database, begun).won
+    assert in_flight(database) == 0
+    assert story.feed(database) == []
+    [row] = [
+        row
+        for row in database.read(lambda conn: segment_records.page(conn, job_id, limit=9))
+        if row.index == waiting.index
+    ]
+    assert (row.state, row.attempt, row.error) == (SegmentState.PENDING, 0, None)
+    resume(database, job_id)
+    [message] = story.feed(database)
+    again = story.must_claim(database, message)
+    assert (again.index, again.crashes, again.suspect) == (waiting.index, 0, False)
+    assert not story.commit(database, replace(again, token=waiting.token)).won
+    assert story.commit(database, again).won
+    assert story.count(database, job_id) == story.Counted(remaining=0, open_rows=0)
+
+
+def test_a_job_that_goes_on_before_its_claims_are_back_loses_none(database: Database) -> None:
+    """given claims of a paused job / when it is resumed before they are put back / then all come"""
+    job_id = story.planned_job(database, per_part=3)
+    first, second, third = (story.must_claim(database, m) for m in story.feed(database))
+    pause(database, job_id)
+    assert put_back(database, first)
+    resume(database, job_id)
+    [message] = story.feed(database)
+    assert message.index == first.index
+    assert put_back(database, second)
+    assert not put_back(database, second)
+    assert not put_back(database, first)  # another claim may have it by now
+    [message] = story.feed(database)
+    assert message.index == second.index
+    assert story.commit(database, third).won
+    assert story.count(database, job_id) == story.Counted(remaining=2, open_rows=2)
+
+
+def test_a_late_commit_of_what_was_put_back_still_counts_once(database: Database) -> None:
+    """given an engine that had begun, unknown to its caller / then no work is done twice."""
+    job_id = story.planned_job(database, per_part=1)
+    [message] = story.feed(database)
+    held = story.must_claim(database, message)
+    pause(database, job_id)
+    assert put_back(database, held)
+    assert story.commit(database, held).won
+    assert story.commit(database, held).won
+    assert story.count(database, job_id) == story.Counted(remaining=0, open_rows=0)
+
+
+def test_a_paused_job_whose_last_sentence_comes_in_goes_on_to_its_assembly(
+    database: Database,
+) -> None:
+    job_id = story.planned_job(database, per_part=1)
+    [message] = story.feed(database)
+    held = story.must_claim(database, message)
+    before = pause(database, job_id)
+    time.sleep(0.3)
+    assert story.commit(database, held).step_id is not None
+    after = database.read(lambda conn: jobs.get(conn, "default", job_id))
+    assert (after.state, after.paused, after.paused_at) == (JobState.ASSEMBLING, False, None)
+    assert after.due_at - before.due_at == pytest.approx(0.3, abs=0.25)
+    assert resume(database, job_id).due_at == after.due_at
+    with pytest.raises(ConflictError):
+        pause(database, job_id)
+    [step] = database.transact(lambda conn: steps.dispatch(conn, window=100))
+    assert step.kind == StepKind.ASSEMBLE
+
+
+def test_what_a_cancel_took_is_not_put_back(database: Database) -> None:
+    job_id = story.planned_job(database, per_part=1)
+    [message] = story.feed(database)
+    held = story.must_claim(database, message)
+    pause(database, job_id)
+    database.transact(lambda conn: jobs.cancel(conn, "default", job_id))
+    assert not put_back(database, held)
+    assert story.feed(database) == []

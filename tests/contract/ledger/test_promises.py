@@ -167,6 +167,25 @@ def test_a_long_job_leaves_marks_and_shows_an_eta(database: Database) -> None:
     assert listed.progress.eta_s == pytest.approx(expected_s, rel=0.1)
 
 
+def test_a_neighbour_that_has_not_begun_is_in_the_eta_and_a_paused_one_is_not(
+    database: Database,
+) -> None:
+    """given a book half way alone / when another tenant's joins it / then it may take twice."""
+    job_id = story.planned_job(database, per_part=40)
+    first, *others = story.feed(database, limit=20)
+    story.commit(database, story.must_claim(database, first))
+    make_older(database, by_s=10)
+    for message in others:
+        story.commit(database, story.must_claim(database, message))
+    alone_s = progress(database, job_id).eta_s
+    assert alone_s is not None
+    joined = story.planned_job(database, tenant="other", per_part=40)
+    beside_s = progress(database, job_id).eta_s
+    assert beside_s == pytest.approx(2 * alone_s, rel=0.15)
+    database.transact(lambda conn: pausing.pause(conn, "other", joined))
+    assert progress(database, job_id).eta_s == pytest.approx(alone_s, rel=0.15)
+
+
 def test_a_job_of_one_sentence_leaves_no_mark(database: Database) -> None:
     job_id = story.planned_job(database, per_part=1)
     speak_all(database)

@@ -11,7 +11,7 @@ from shared.ledger.database import Database
 from shared.ledger.migrate import alembic_config, migrate
 from tests.contract.ledger import shelf
 
-BEFORE = "0006"
+BEFORE = "0010"
 DAY_S = 86_400
 
 

@@ -63,7 +63,7 @@ def test_exactly_one_source_of_text_must_be_given(members: dict[str, object]) ->
     ("members", "field"),
     [
         ({"text": "a", "colour": "red"}, "colour"),
-        ({"text": "a", "webhook": {"url": "https://x.example"}}, "webhook"),
+        ({"text": "a", "webhook": {"url": "https://x.example", "secret": "s"}}, "webhook.secret"),
         ({"text": "a", "pauses": {"breath_s": 1}}, "pauses.breath_s"),
         ({"chapters": [{"text": "a"}, {"text": "b", "voice": "x"}]}, "chapters.1.voice"),
     ],

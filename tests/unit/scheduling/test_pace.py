@@ -15,7 +15,6 @@ from shared.scheduling.pace import (
     Mark,
     assembly_s,
     recent_rate,
-    time_left_s,
 )
 
 BY_CHARS = Cost(per_segment=0.0, per_char=1.0)
@@ -38,9 +37,6 @@ def rate_of(marks: Sequence[Mark], now: Mark) -> float | None:
 def test_a_steady_job_has_its_rate() -> None:
     *marks, now = job(*[600.0] * 20)
     assert rate_of(marks, now) == pytest.approx(600)
-    assert time_left_s(marks, now, BY_CHARS, chars_left=48_000, segments_left=960) == pytest.approx(
-        80
-    )
 
 
 def test_a_neighbour_that_came_a_while_ago_has_halved_the_rate_and_not_less() -> None:
@@ -63,7 +59,6 @@ def test_a_slow_job_is_looked_at_for_longer() -> None:
 def test_too_little_shows_no_rate() -> None:
     assert rate_of([], Mark(5, 900, 30)) is None
     assert rate_of([Mark(1, 0, 0)], Mark(5, 90, 3)) is None
-    assert time_left_s([], Mark(5, 90, 3), BY_CHARS, chars_left=10, segments_left=1) is None
 
 
 @given(
@@ -95,10 +90,3 @@ def test_assembly_goes_by_what_it_took_before() -> None:
     assert assembly_s(600, AudioFormat.MP3, slow) == pytest.approx(60, rel=0.05)
     short = [Assembled(audio_s=5, took_s=0.5)] * 20
     assert assembly_s(600, AudioFormat.MP3, short) == pytest.approx(3.1, rel=0.05)
-
-
-def test_short_sentences_to_come_count_as_the_device_counts_them() -> None:
-    marks, now = [Mark(0, 0, 0)], Mark(10, 1_000, 10)
-    left = {"chars_left": 1_000, "segments_left": 30}
-    assert time_left_s(marks, now, BY_CHARS, **left) == pytest.approx(10)
-    assert time_left_s(marks, now, Cost(1.0, 0.0), **left) == pytest.approx(30)

@@ -35,7 +35,9 @@ class HibariTorchEngine:
     """Renders batches on `device`."""
 
     def __init__(self, device: torch.device) -> None:
-        self.info = hibari_info(f"torch-{device.type}-fp32", name="hibari-torch", slots=SLOTS)
+        self.info = hibari_info(
+            f"torch-{device.type}-fp32", name="hibari-torch", slots=SLOTS, pads=True
+        )
         self._device = device
         self._text = HibariText()
         self._network = Network(load_weights(device))

@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0008"
-down_revision = "0006"
+revision = "0011"
+down_revision = "0010"
 branch_labels = None
 depends_on = None
 

@@ -1,0 +1,47 @@
+"""How deep the queues are, by the kind of engine."""
+
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.scheduling.depth import Fleet, threads, window
+from shared.tiers import Tier
+
+SHARED = (Tier.STANDARD, Tier.BULK)
+fleets = st.lists(
+    st.builds(Fleet, nodes=st.integers(1, 50), slots=st.integers(1, 64), pads=st.booleans()),
+    max_size=4,
+)
+
+
+def depth(tiers: Sequence[Tier], found: Sequence[Fleet], *, least: int = 1) -> int:
+    return window(tiers, found, factor=3.5, padded_factor=6.0, settling=8, least=least)
+
+
+def test_only_an_engine_that_pads_gets_a_choice() -> None:
+    assert depth(SHARED, [Fleet(1, 8, pads=True)]) == 48
+    assert depth(SHARED, [Fleet(1, 8, pads=False)]) == 28
+    assert threads(8, rush=False, pads=True, settling=8) == 32
+    assert threads(8, rush=False, pads=False, settling=8) == 24
+    assert threads(1, rush=False, pads=False, settling=8) == 11
+
+
+def test_rush_waits_behind_no_more_than_its_consumers_take() -> None:
+    for pads in (True, False):
+        assert depth((Tier.RUSH,), [Fleet(2, 8, pads)]) == 2 * threads(
+            8, rush=True, pads=pads, settling=8
+        )
+
+
+def test_with_no_node_alive_the_least_window_is_kept() -> None:
+    assert depth(SHARED, [], least=16) == 16
+
+
+@given(fleets, st.sampled_from([SHARED, (Tier.RUSH,)]), st.integers(1, 40))
+def test_a_window_is_never_less_than_the_consumers_take(
+    found: list[Fleet], tiers: tuple[Tier, ...], least: int
+) -> None:
+    rush = tiers == (Tier.RUSH,)
+    taken = sum(f.nodes * threads(f.slots, rush=rush, pads=f.pads, settling=8) for f in found)
+    assert depth(tiers, found, least=least) >= max(taken, least)

@@ -1,0 +1,1 @@
+"""Comparing what the ledger, the store and the manifest say of one job."""
