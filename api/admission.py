@@ -53,6 +53,9 @@ class Admission:
                 max_characters=self.settings.max_job_chars,
             )
         self._check_metadata(asked)
+        retention_s = asked.retention_s
+        if retention_s is None:
+            retention_s = self.settings.retention_s
         engine = self._engine(asked.engine, engines)
         spec = self._resolve(asked, engine, engines)
         webhook = self._webhook(asked)
@@ -68,6 +71,7 @@ class Admission:
             metadata=asked.metadata,
             idempotency_key=idempotency_key,
             request_sha256=asked.digest,
+            retention_s=retention_s,
             expected_audio_s=len(text) / (engine.chars_per_audio_s * spec.speed),
             webhook=webhook,
         )
@@ -148,6 +152,7 @@ class Admission:
             on_unspeakable=asked.on_unspeakable,
             on_error=asked.on_error,
             split_chapters=asked.split_chapters,
+            reuse=asked.reuse,
             fallback=None if fallback is None else _frozen(fallback, language),
         )
 

@@ -7,13 +7,14 @@ they are the farm's, whichever API process is asked.
 from collections.abc import Iterable, Iterator
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from sqlalchemy import Connection
 
 from shared.errors import TransientError
-from shared.ledger import jobs, segments, steps
+from shared.ledger import jobs, renderings, segments, steps
 from shared.ledger.database import Database
+from shared.ledger.renderings import Reused
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _BUCKETS_S = (0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -66,15 +67,18 @@ class _Backlog(Collector):
 
         def count(
             conn: Connection,
-        ) -> tuple[dict[str, int], dict[tuple[str, str], int], dict[str, int]]:
+        ) -> tuple[dict[str, int], dict[tuple[str, str], int], dict[str, int], Reused]:
             return (
                 jobs.counts_by_state(conn),
                 segments.counts_by_tier_and_state(conn),
                 steps.open_counts(conn),
+                renderings.reused(conn),
             )
 
         try:
-            by_state, by_tier, by_kind = self._database.read(count, patience_s=_SCRAPE_PATIENCE_S)
+            by_state, by_tier, by_kind, reused = self._database.read(
+                count, patience_s=_SCRAPE_PATIENCE_S
+            )
         except TransientError:
             yield _up(0)
             return
@@ -87,6 +91,12 @@ class _Backlog(Collector):
             by_tier.items(),
         )
         yield _gauge("voxfarm_steps_open", "Steps not done, by kind.", ("kind",), _singles(by_kind))
+        for name, meaning, total in (
+            ("segments_planned", "Segments of all jobs on record.", reused.segments_planned),
+            ("segments_reused", "Of these, those whose audio was there.", reused.segments),
+            ("parts_reused", "Parts whose file was there.", reused.parts),
+        ):
+            yield CounterMetricFamily(f"voxfarm_{name}", meaning, value=total)
 
 
 def _up(value: float) -> Metric:

@@ -47,6 +47,7 @@ _STATUS_OF_CODE: dict[str, int] = {
     "tier-not-allowed": 403,
     "testing-engine": 403,
     "body-timeout": 408,
+    "job-expired": 410,
     "body-too-large": 413,
     "text-too-long": 413,
     "unsupported-media-type": 415,

@@ -1,13 +1,16 @@
 """Quoting a job: everything that a submit checks, a plan, an estimate, and nothing written."""
 
+from collections.abc import Sequence
 from itertools import islice
 
 from api.deps import Deps
 from api.submission import read_submission
 from api.views.base import utc
 from api.views.quote import QuoteView, SkipView
+from shared.content import segment_key
 from shared.deadlines import job_due_at
-from shared.ledger import nodes
+from shared.farm_secret import load_farm_secret, tenant_secret
+from shared.ledger import nodes, renderings
 from shared.ledger.jobs import NewJob
 from shared.outlook import Outlook
 from shared.planning import Expected, Part, Plan, expected, plan_text
@@ -25,6 +28,7 @@ def quote(deps: Deps, tenant: str, body: bytes) -> QuoteView:
     plan = plan_text(new.text, parts=given or None, spec=new.spec)
     info = next(info for info in engines if info.name == new.spec.engine)
     found = expected(plan, chars_per_audio_s=info.chars_per_audio_s, speed=new.spec.speed)
+    reused = _reused(deps, tenant, new, plan)
     outlook = deps.outlooks.now()
     wait_s = outlook.tiers[new.spec.tier].wait_s if outlook.rate is not None else None
     target = deps.admission.settings.tiers[new.spec.tier]
@@ -37,19 +41,34 @@ def quote(deps: Deps, tenant: str, body: bytes) -> QuoteView:
         characters_spoken=found.chars,
         parts=len(plan.parts),
         segments=found.segments,
+        segments_reused=len(reused),
         segments_skipped=found.skipped,
         skips=_skips(plan),
         audio_s=found.audio_s,
         wait_s=wait_s,
-        completion_s=None if wait_s is None else wait_s + _own_s(new, plan, found, outlook),
+        completion_s=None if wait_s is None else wait_s + _own_s(new, plan, found, outlook, reused),
         due_at=utc(job_due_at(outlook.at, len(new.text), target)),
     )
 
 
-def _own_s(new: NewJob, plan: Plan, found: Expected, outlook: Outlook) -> float:
+def _reused(deps: Deps, tenant: str, new: NewJob, plan: Plan) -> list[str]:
+    """The pieces whose audio the tenant has already, as text."""
+    if not new.spec.reuse:
+        return []
+    secret = tenant_secret(load_farm_secret(deps.farm.settings), tenant)
+    pieces = [piece.text for piece in plan.pieces if piece.kind is SegmentKind.SPEECH]
+    keys = [segment_key(secret, new.spec, text) for text in pieces]
+    known = deps.read(lambda conn: renderings.known(conn, tenant, keys))
+    return [text for text, key in zip(pieces, keys, strict=True) if key in known]
+
+
+def _own_s(
+    new: NewJob, plan: Plan, found: Expected, outlook: Outlook, reused: Sequence[str]
+) -> float:
     """What the job itself takes, once it is its turn: its rendering, and its last part's file."""
     assert outlook.rate is not None  # noqa: S101 - asked before
-    work_s = found.chars * outlook.tiers[new.spec.tier].audio_per_char_s / new.spec.speed
+    chars = found.chars - sum(map(len, reused))
+    work_s = chars * outlook.tiers[new.spec.tier].audio_per_char_s / new.spec.speed
     last_s = assembly_s(found.audio_s / len(plan.parts), new.spec.format, ())
     return work_s / outlook.rate.audio_s_per_s + last_s
 

@@ -22,7 +22,15 @@ from pydantic_core import PydanticCustomError
 
 from api.reading import read_as
 from api.webhook_wish import WebhookWish
-from shared.jobs import AudioFormat, NewlineMode, OnError, OnUnspeakable, Pauses
+from shared.jobs import (
+    LEAST_RETENTION_S,
+    MOST_RETENTION_S,
+    AudioFormat,
+    NewlineMode,
+    OnError,
+    OnUnspeakable,
+    Pauses,
+)
 from shared.tiers import Tier
 
 MAX_SEED = 2**63 - 1
@@ -112,6 +120,16 @@ class Submission(BaseModel):
     )
     split_chapters: bool = Field(
         default=False, description="find chapter headings in `text`, and make a file of each"
+    )
+    reuse: bool = Field(
+        default=True,
+        description="false: make everything anew, also what an earlier job has made",
+    )
+    retention_s: int | None = Field(
+        default=None,
+        ge=LEAST_RETENTION_S,
+        le=MOST_RETENTION_S,
+        description="how long files and text are kept once the job has ended; default: the farm's",
     )
     title: Line = ""
     metadata: dict[MetadataKey, str] = Field(

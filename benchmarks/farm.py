@@ -32,7 +32,7 @@ DEVICE_BATCH = 8
 def render(farm: Watched, body: Mapping[str, object]) -> dict[str, object]:
     """Submit a job and wait for its end; raises when it is not `completed`."""
     with httpx.Client(base_url=farm.url, timeout=60) as client:
-        reply = client.post("/v1/jobs", json=dict(body))
+        reply = client.post("/v1/jobs", json={"reuse": False} | dict(body))
         reply.raise_for_status()
         job_id = reply.json()["id"]
         while True:

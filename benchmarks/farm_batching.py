@@ -50,7 +50,7 @@ class Client:
 
     def submit(self, text: str, tier: str) -> str:
         """Submit a text; its job id."""
-        body = {"text": text, "tier": tier, "engine": "simulated", "format": "flac"}
+        body = {"text": text, "tier": tier, "engine": "simulated", "format": "flac", "reuse": False}
         return str(self._http.post("/v1/jobs", json=body).raise_for_status().json()["id"])
 
     def cancel(self, job_id: str) -> None:

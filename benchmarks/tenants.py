@@ -35,7 +35,8 @@ class Tenant:
 
     def body(self, text: str, tier: str) -> dict[str, object]:
         """A job's request."""
-        return {"text": text, "tier": tier, "engine": self.engine, "format": "flac"}
+        wishes = {"tier": tier, "engine": self.engine, "format": "flac", "reuse": False}
+        return {"text": text} | wishes
 
     def submit(self, text: str, tier: str) -> str:
         """Submit a job; its id."""

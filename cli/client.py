@@ -111,6 +111,10 @@ class FarmClient:
         """Have what a partial or failed job lacks rendered. ConflictError: it lacks nothing."""
         return self.ask(Job, "POST", f"/v1/jobs/{_segment(job_id)}/retry")
 
+    def delete(self, job_id: str) -> Job:
+        """Have a job's files and text removed now, cancelling it first; its record stays."""
+        return self.ask(Job, "DELETE", f"/v1/jobs/{_segment(job_id)}")
+
     def pause(self, job_id: str) -> Job:
         """Let a job stand still; what is being spoken is finished. ConflictError: too late."""
         return self.ask(Job, "POST", f"/v1/jobs/{_segment(job_id)}/pause")

@@ -48,6 +48,8 @@ class JobRequest(BaseModel):
     on_unspeakable: OnUnspeakable | None = None
     on_error: OnError | None = None
     split_chapters: bool | None = None
+    reuse: bool | None = None
+    retention_s: int | None = None
     title: str | None = None
     metadata: dict[str, str] | None = Field(default=None)
     webhook: JobWebhook | None = None

@@ -1,4 +1,4 @@
-"""`voxfarm jobs`: look at the farm's jobs, wait, pause, cancel, try again, fetch their files."""
+"""`voxfarm jobs`: look at the farm's jobs, wait, pause, cancel, retry, fetch files, delete."""
 
 import json
 import sys
@@ -31,7 +31,7 @@ SHORT_PATIENCE_S = 5.0
 JobId = Annotated[str, typer.Argument(metavar="JOB", help="The job's id; see: voxfarm jobs list.")]
 
 jobs_app = typer.Typer(
-    no_args_is_help=True, help="Look at jobs, wait, pause, cancel, retry, download."
+    no_args_is_help=True, help="Look at jobs, wait, pause, cancel, retry, download, delete."
 )
 
 
@@ -156,6 +156,20 @@ def cancel_command(
         _tell(client.cancel(job_id), as_json=as_json)
 
 
+@jobs_app.command("delete")
+def delete_command(
+    *,
+    job_id: JobId,
+    as_json: options.AsJson = False,
+    url: options.Url = None,
+    key: options.Key = None,
+    data: options.Data = None,
+) -> None:
+    """Remove a job's files and text now; its record stays. A live job is cancelled first."""
+    with told(as_json=as_json), _client(url, key, data, SHORT_PATIENCE_S) as client:
+        _tell(client.delete(job_id), as_json=as_json)
+
+
 @jobs_app.command("retry")
 def retry_command(
     *,
@@ -234,6 +248,8 @@ def _facts(job: Job) -> Iterator[tuple[str, str]]:
     if at.segments_quarantined:
         yield "given up", f"{at.segments_quarantined:,} segments"
     yield "parts", f"{at.parts_done} of {at.parts_total}"
+    if job.reuse.segments:
+        yield "reused", f"{job.reuse.segments:,} segments, {job.reuse.parts} parts"
     yield "audio", clock_time(at.audio_s)
     if at.queue_position:
         yield "in queue", f"behind {at.queue_position:,} jobs of its tier"
@@ -244,6 +260,7 @@ def _facts(job: Job) -> Iterator[tuple[str, str]]:
         ("started", job.started_at),
         ("due", job.due_at),
         ("ended", job.ended_at),
+        ("expires", job.expires_at),
     ):
         if moment is not None:
             yield name, f"{moment.astimezone():%Y-%m-%d %H:%M:%S}"

@@ -13,6 +13,7 @@ from cli.exits import told
 from cli.farm_settings import load_settings
 from cli.fetching import require_whole
 from cli.job_request import JobRequest
+from cli.lifetimes import retention_s
 from cli.outputs import Outputs
 from cli.progress import display
 from cli.rendering import Rendered, render, sigterm_interrupts
@@ -48,6 +49,19 @@ Unspeakable = Annotated[
     OnUnspeakable,
     typer.Option("--on-unspeakable", help="Text that the engine cannot speak: refuse or skip it."),
 ]
+Reuse = Annotated[
+    bool,
+    typer.Option("--reuse/--no-reuse", help="Use audio that earlier jobs made of equal text."),
+]
+Retention = Annotated[
+    int | None,
+    typer.Option(
+        "--retention",
+        metavar="TIME",
+        parser=retention_s,
+        help="How long the farm keeps files and text, like 12h or 7d. Default: the farm's.",
+    ),
+]
 Gaps = Annotated[
     OnError,
     typer.Option(
@@ -78,6 +92,8 @@ def render_command(
     on_error: Gaps = OnError.PARTIAL,
     fallback_engine: Fallback = None,
     title: Title = None,
+    reuse: Reuse = True,
+    retention: Retention = None,
     out: options.Out = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
@@ -118,6 +134,8 @@ def render_command(
             fallback_engine=fallback_engine,
             split_chapters=chapters,
             title=title or source.title,
+            reuse=None if reuse else False,
+            retention_s=retention,
         )
         settings = load_settings(data_dir=data)
         needed = (

@@ -29,6 +29,14 @@ class JobProgress(Reply):
     parts_done: int = 0
 
 
+class JobReuse(Reply):
+    """How many of a job's segments and parts were there already, from earlier jobs."""
+
+    segments: int = 0
+    of: int = 0
+    parts: int = 0
+
+
 class JobError(Reply):
     """Why a job failed."""
 
@@ -57,6 +65,8 @@ class Job(Reply):
     started_at: datetime | None = None
     ended_at: datetime | None = None
     due_at: datetime | None = None
+    expires_at: datetime | None = None
+    reuse: JobReuse = JobReuse()
     progress: JobProgress = JobProgress()
     error: JobError | None = None
 

@@ -9,11 +9,31 @@ import hmac
 import json
 from collections.abc import Mapping
 
+from shared.jobs import JobSpec
+
 
 def content_key(secret: bytes, shaping: Mapping[str, object]) -> str:
     """64 hex digits over everything that shapes the sound, in canonical JSON."""
     canonical = json.dumps(shaping, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hmac.new(secret, canonical.encode(), hashlib.sha256).hexdigest()
+
+
+def segment_key(secret: bytes, spec: JobSpec, text: str) -> str:
+    """The identity of a piece's sound under a job's settings: all that shapes it, and no more."""
+    return content_key(
+        secret,
+        {
+            "engine": spec.engine,
+            "version": spec.engine_version,
+            "backend": spec.engine_backend,
+            "rate_hz": spec.engine_rate_hz,
+            "voice": spec.voice,
+            "language": spec.language,
+            "speed": spec.speed,
+            "seed": spec.seed,
+            "text": text,
+        },
+    )
 
 
 def fallback_key(key: str, shaping: Mapping[str, object]) -> str:

@@ -53,6 +53,11 @@ JOB_TRANSITIONS: dict[JobState, frozenset[JobState]] = {
 }
 
 
+HOUR_S, DAY_S = 3_600, 86_400
+LEAST_RETENTION_S, MOST_RETENTION_S = HOUR_S, 31 * DAY_S
+DEFAULT_RETENTION_S = 7 * DAY_S
+
+
 class AudioFormat(StrEnum):
     """Container and codec of a deliverable."""
 
@@ -116,7 +121,8 @@ class JobSpec(BaseModel):
     """A job's settings, resolved and frozen at submit; nothing later re-reads a default.
 
     `engine_version`, `engine_max_chars` and `engine_rate_hz` are copied from the engine's
-    published EngineInfo so that planning and assembly need no engine at hand.
+    published EngineInfo so that planning and assembly need no engine at hand. `reuse` lets audio
+    that the tenant has already stand for equal text; without it everything is made anew.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -140,4 +146,5 @@ class JobSpec(BaseModel):
     on_unspeakable: OnUnspeakable
     split_chapters: bool
     fallback: Fallback | None = None
+    reuse: bool = True
     on_error: OnError = OnError.PARTIAL

@@ -10,9 +10,9 @@ def segment_audio(tenant: str, job_id: str, index: int, token: int) -> str:
     return f"t/{tenant}/jobs/{job_id}/segments/{index:07d}.{token}.flac"
 
 
-def deliverable(tenant: str, job_id: str, token: int, filename: str) -> str:
-    """Key of a file the user gets; `token` is that of the step that wrote it."""
-    return f"t/{tenant}/jobs/{job_id}/out/{token}/{filename}"
+def deliverable(tenant: str, job_id: str, step_id: str, token: int, filename: str) -> str:
+    """Key of a file the user gets, by the claim that wrote it: a step and its token."""
+    return f"t/{tenant}/jobs/{job_id}/out/{step_id}.{token}/{filename}"
 
 
 def job_prefix(tenant: str, job_id: str) -> str:

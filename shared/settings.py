@@ -11,6 +11,7 @@ from platformdirs import user_data_path
 from pydantic import BaseModel, ConfigDict, Field, IPvAnyNetwork, SecretStr, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from shared.jobs import DEFAULT_RETENTION_S, LEAST_RETENTION_S, MOST_RETENTION_S
 from shared.tiers import Tier
 
 
@@ -199,6 +200,29 @@ class Settings(BaseSettings):
     )
     scheduler_period_s: float = Field(default=1.0, description="time between its rounds")
     max_attempts: int = Field(default=3, description="crashes alone before quarantine")
+    retention_s: int = Field(
+        default=DEFAULT_RETENTION_S,
+        ge=LEAST_RETENTION_S,
+        le=MOST_RETENTION_S,
+        description="files and text of an ended job are kept so long, unless it says otherwise",
+    )
+    reuse_s: float = Field(
+        default=7 * 86_400.0,
+        ge=0,
+        description="audio of expired jobs may still be reused for so long; "
+        "0: it goes with the last job that holds it",
+    )
+    delete_grace_s: float = Field(
+        default=600.0,
+        ge=0,
+        description="audio that nobody needs any more is deleted after this, "
+        "so that nobody loses what is being read",
+    )
+    orphan_after_s: float = Field(
+        default=3_600.0,
+        ge=0,
+        description="what dead workers left in the store is removed so long after its job is over",
+    )
     max_job_age_s: float = Field(default=31 * 86_400.0, description="then a live job fails")
     tiers: dict[Tier, TierSettings] = Field(
         default_factory=lambda: dict(DEFAULT_TIERS),

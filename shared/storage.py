@@ -95,6 +95,10 @@ class ObjectStore(Protocol):
         """Begin an upload of unknown length."""
         ...
 
+    def abort_uploads(self, prefix: str) -> int:
+        """Forget uploads that somebody began and did not complete. Returns how many."""
+        ...
+
     def presigned_get(self, key: str, *, expires_s: int, filename: str, content_type: str) -> str:
         """A URL that anyone may read the object by for a while; made without asking the store."""
         ...
@@ -175,6 +179,20 @@ class S3Store:
                 self._bucket, key, {"Content-Type": content_type}
             )
         return _S3Multipart(self._client, self._bucket, key, upload_id)
+
+    def abort_uploads(self, prefix: str) -> int:
+        """See ObjectStore. A thousand at most: whoever sweeps comes again."""
+        with _store_errors():
+            begun = self._client._list_multipart_uploads(  # noqa: SLF001 - the SDK's own seam
+                self._bucket, prefix=prefix
+            )
+            for upload in begun.uploads:
+                if upload.upload_id is None:
+                    raise StoreError("the store lists an upload that it does not name")
+                self._client._abort_multipart_upload(  # noqa: SLF001
+                    self._bucket, upload.object_name, upload.upload_id
+                )
+        return len(begun.uploads)
 
     def presigned_get(self, key: str, *, expires_s: int, filename: str, content_type: str) -> str:
         """See ObjectStore."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from shared.errors import NotFoundError
+from shared.errors import NotFoundError, StoreError
 from shared.storage import ObjectStat
 
 
@@ -11,6 +11,7 @@ class FakeStore:
 
     def __init__(self) -> None:
         self.objects: dict[str, bytes] = {}
+        self.uploads: list[FakeMultipart] = []
 
     def ensure_bucket(self) -> None:
         return
@@ -43,7 +44,15 @@ class FakeStore:
 
     def open_multipart(self, key: str, *, content_type: str) -> "FakeMultipart":
         del content_type
-        return FakeMultipart(self, key)
+        upload = FakeMultipart(self, key)
+        self.uploads.append(upload)
+        return upload
+
+    def abort_uploads(self, prefix: str) -> int:
+        begun = [upload for upload in self.uploads if upload.key.startswith(prefix)]
+        for upload in begun:
+            upload.abort()
+        return len(begun)
 
     def presigned_get(self, key: str, *, expires_s: int, filename: str, content_type: str) -> str:
         return f"memory://{key}?for={expires_s}&as={filename}&type={content_type}"
@@ -54,14 +63,19 @@ class FakeMultipart:
 
     def __init__(self, store: FakeStore, key: str) -> None:
         self._store = store
-        self._key = key
+        self.key = key
         self.parts: dict[int, bytes] = {}
 
     def put_part(self, number: int, data: bytes) -> None:
         self.parts[number] = data
 
     def complete(self) -> None:
-        self._store.objects[self._key] = b"".join(self.parts[n] for n in sorted(self.parts))
+        if self not in self._store.uploads:
+            raise StoreError("no such upload")
+        self._store.objects[self.key] = b"".join(self.parts[n] for n in sorted(self.parts))
+        self._store.uploads.remove(self)
 
     def abort(self) -> None:
         self.parts.clear()
+        if self in self._store.uploads:
+            self._store.uploads.remove(self)

@@ -16,20 +16,21 @@ from shared import object_keys
 from shared.crashpoints import crash_point
 from shared.errors import FatalError
 from shared.farm import Farm
-from shared.jobs import JobSpec
-from shared.ledger import deliverables, jobs
-from shared.ledger.deliverables import Deliverable, PartRecord
+from shared.jobs import AudioFormat, JobSpec
+from shared.ledger import deliverables, encodings, jobs, renderings
+from shared.ledger.deliverables import Deliverable, PartCommit, PartRecord
 from shared.ledger.segment_records import SegmentRecord
 from shared.ledger.steps import StepClaim
 from shared.ledger.tables import WHOLE_JOB
 from worker.assembly.encoders import CONTENT_TYPES, encoder_for
 from worker.assembly.multipart import write_audio
+from worker.assembly.part_key import part_key
 from worker.assembly.segment_audio import decode_segment
 from worker.assembly.stitch import Clip, Stitcher
 from worker.closing import close_job
 from worker.engines.base import Samples
 from worker.fetching import fetched
-from worker.step_progress import StepLease, StepLostError, rows_of, upload_to
+from worker.step_progress import StepLease, StepLostError, drop_unknown, rows_of, upload_to
 
 log = logging.getLogger(__name__)
 
@@ -49,17 +50,78 @@ def _assemble_part(farm: Farm, claimed: StepClaim) -> None:
     tenant, spec = farm.database.read(lambda conn: jobs.read_spec(conn, claimed.job_id))
     parts = farm.database.read(lambda conn: deliverables.parts(conn, claimed.job_id))
     name = _file_name(parts[claimed.part], len(parts), spec)
-    key = object_keys.deliverable(tenant, claimed.job_id, claimed.token, name)
-    stitcher = Stitcher(in_rate_hz=spec.engine_rate_hz, out_rate_hz=spec.sample_rate_hz)
     lease = StepLease(farm, claimed)
+    key = _part_key(farm, claimed, spec, lease.progress)
+    committed = None
+    if spec.reuse:
+        committed = _reuse(farm, claimed, tenant, key, name=name, format_=spec.format)
+    if committed is None:
+        object_key = object_keys.deliverable(
+            tenant, claimed.job_id, claimed.id, claimed.token, name
+        )
+        file = _make(farm, claimed, spec, object_key, name=name, progress=lease.progress)
+        committed = farm.database.transact(
+            lambda conn: deliverables.commit_part(conn, claimed, file, part_key=key)
+        )
+        if not committed.won:
+            drop_unknown(farm, file.object_key)
+    crash_point("assemble.committed")
+    if committed.step_id is not None:
+        farm.dispatcher.send_steps()
+
+
+def _part_key(farm: Farm, claimed: StepClaim, spec: JobSpec, progress: Callable[[], None]) -> str:
+    return part_key(
+        ((r.sha256, r.pause_after_s) for r in rows_of(farm, claimed, progress, claimed.part)),
+        format_=spec.format,
+        in_rate_hz=spec.engine_rate_hz,
+        out_rate_hz=spec.sample_rate_hz,
+    )
+
+
+def _reuse(
+    farm: Farm, claimed: StepClaim, tenant: str, key: str, *, name: str, format_: AudioFormat
+) -> PartCommit | None:
+    """Commit the part with a file that another job's assembly made. None: there is none."""
+    found = farm.database.read(lambda conn: encodings.find(conn, tenant, key))
+    if found is None:
+        return None
+    there = farm.store.stat(found.object_key)
+    if there is None or there.size_bytes != found.size_bytes:
+        log.warning("the store has lost or damaged %s", found.object_key)
+        farm.database.transact(lambda conn: renderings.distrust(conn, found.object_key))
+        return None
+    return farm.database.transact(
+        lambda conn: deliverables.reuse_part(
+            conn,
+            claimed,
+            found,
+            name=name,
+            format_=format_,
+            content_type=CONTENT_TYPES[format_],
+        )
+    )
+
+
+def _make(
+    farm: Farm,
+    claimed: StepClaim,
+    spec: JobSpec,
+    key: str,
+    *,
+    name: str,
+    progress: Callable[[], None],
+) -> Deliverable:
+    """Stitch, encode and upload the part's file."""
+    stitcher = Stitcher(in_rate_hz=spec.engine_rate_hz, out_rate_hz=spec.sample_rate_hz)
     with upload_to(farm, key, CONTENT_TYPES[spec.format]) as upload:
         size_bytes = write_audio(
-            stitcher.blocks(_clips(farm, claimed, lease.progress)),
+            stitcher.blocks(_clips(farm, claimed, progress)),
             encoder_for(spec.format, spec.sample_rate_hz),
             upload,
         )
     crash_point("assemble.stored")
-    file = Deliverable(
+    return Deliverable(
         part=claimed.part,
         kind="audio",
         name=name,
@@ -67,7 +129,7 @@ def _assemble_part(farm: Farm, claimed: StepClaim) -> None:
         content_type=CONTENT_TYPES[spec.format],
         object_key=key,
         size_bytes=size_bytes,
-        sha256=_sha256_of_stored(farm, key, size_bytes, lease.progress),
+        sha256=_sha256_of_stored(farm, key, size_bytes, progress),
         samples=stitcher.total_samples,
         rate_hz=spec.sample_rate_hz,
         timeline=[
@@ -75,20 +137,23 @@ def _assemble_part(farm: Farm, claimed: StepClaim) -> None:
             for p in stitcher.placed
         ],
     )
-    committed = farm.database.transact(lambda conn: deliverables.commit_part(conn, claimed, file))
-    crash_point("assemble.committed")
-    if not committed.won:
-        farm.store.delete([key])
-    elif committed.step_id is not None:
-        farm.dispatcher.send_steps()
 
 
 def _clips(farm: Farm, claimed: StepClaim, progress: Callable[[], None]) -> Iterator[Clip]:
-    """The part's clips in order, each checked against its hash."""
+    """The part's clips in order, each checked against its hash.
+
+    What the store has lost or damaged is never reused again, by no job.
+    """
     rows = rows_of(farm, claimed, progress, claimed.part)
     for row, data in fetched(farm.store, rows):
         progress()
-        yield Clip(row.index, _NOTHING if data is None else _samples(row, data), row.pause_after_s)
+        try:
+            samples = _NOTHING if data is None else _samples(row, data)
+        except FatalError:
+            key = row.object_key or ""
+            farm.database.transact(lambda conn, key=key: renderings.distrust(conn, key))  # type: ignore[misc]
+            raise
+        yield Clip(row.index, samples, row.pause_after_s)
 
 
 def _samples(row: SegmentRecord, data: bytes) -> Samples:

@@ -15,7 +15,7 @@ from shared.ledger.tables import WHOLE_JOB
 from shared.segments import SegmentKind, SegmentState
 from worker.assembly.manifest import Omission, SegmentEntry, Substitution, manifest_json
 from worker.assembly.multipart import write_bytes
-from worker.step_progress import StepLease, rows_of, upload_to
+from worker.step_progress import StepLease, drop_unknown, rows_of, upload_to
 
 MANIFEST_NAME = "manifest.json"
 
@@ -29,7 +29,7 @@ def close_job(farm: Farm, claimed: StepClaim) -> None:
     )
     placed = {index: (start, end) for f in files for index, start, end in f.timeline or ()}
     lease = StepLease(farm, claimed)
-    key = object_keys.deliverable(tenant, claimed.job_id, claimed.token, MANIFEST_NAME)
+    key = object_keys.deliverable(tenant, claimed.job_id, claimed.id, claimed.token, MANIFEST_NAME)
     digest = hashlib.sha256()
     pieces = manifest_json(
         job={
@@ -65,7 +65,7 @@ def close_job(farm: Farm, claimed: StepClaim) -> None:
     )
 
     if not farm.database.transact(lambda conn: deliverables.commit_job(conn, claimed, manifest)):
-        farm.store.delete([key])
+        drop_unknown(farm, key)
     crash_point("manifest.committed")
     farm.postman.send_due()
 

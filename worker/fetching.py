@@ -9,6 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import groupby, islice
 
+from shared.errors import NotFoundError
 from shared.ledger.segment_records import SegmentRecord
 from shared.storage import ObjectStore
 
@@ -25,7 +26,11 @@ class _Range:
 
     def piece(self, row: SegmentRecord) -> bytes:
         first = row.offset_bytes - self.start_bytes
-        return self.data.result()[first : first + row.size_bytes if row.size_bytes else None]
+        try:
+            data = self.data.result()
+        except NotFoundError:
+            return b""
+        return data[first : first + row.size_bytes if row.size_bytes else None]
 
 
 def fetched(
@@ -33,7 +38,7 @@ def fetched(
 ) -> Iterator[tuple[SegmentRecord, bytes | None]]:
     """The rows in order, each with its stored bytes; None for a row without audio.
 
-    Raises what `store.get` raises. The bytes are not checked.
+    The bytes are not checked: they are none where the store has lost them. Raises StoreError.
     """
     rest = iter(rows)
     with ThreadPoolExecutor(FETCHERS, thread_name_prefix="fetch") as pool:

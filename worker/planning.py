@@ -3,16 +3,16 @@
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from shared.content import content_key
+from shared.content import segment_key
 from shared.crashpoints import crash_point
 from shared.deadlines import segment_due_at
 from shared.farm import Farm
 from shared.farm_secret import load_farm_secret, tenant_secret
 from shared.jobs import JobSpec, JobState
 from shared.ledger import jobs, plans, steps
-from shared.ledger.plans import PlannedPart, PlannedSegment
+from shared.ledger.plans import PlannedPart, PlannedSegment, Written
 from shared.ledger.steps import StepClaim
-from shared.planning import Part, Piece, Plan, plan_text
+from shared.planning import Part, Plan, plan_text
 from shared.segments import SegmentKind
 from shared.settings import TierSettings
 
@@ -66,9 +66,12 @@ def run_plan(farm: Farm, claimed: StepClaim) -> None:
     )
     first = True
     while chunk := list(islice(rows, CHUNK)):
-        if not _write(farm, claimed, spec, chunk):
+        done = _write(farm, claimed, spec, chunk, reuse_of=tenant if spec.reuse else None)
+        if done is None:
             return
         crash_point("plan.chunk_written")
+        if done.step_ids:
+            farm.dispatcher.send_steps()
         if first:
             farm.dispatcher.fill(spec.tier)
             first = False
@@ -79,10 +82,17 @@ def run_plan(farm: Farm, claimed: StepClaim) -> None:
         farm.dispatcher.send_steps()
 
 
-def _write(farm: Farm, claimed: StepClaim, spec: JobSpec, chunk: Sequence[PlannedSegment]) -> bool:
+def _write(
+    farm: Farm,
+    claimed: StepClaim,
+    spec: JobSpec,
+    chunk: Sequence[PlannedSegment],
+    *,
+    reuse_of: str | None,
+) -> Written | None:
     return farm.database.transact(
         lambda conn: plans.write_chunk(
-            conn, claimed, spec.tier, chunk, lease_s=farm.settings.lease_s
+            conn, claimed, spec.tier, chunk, lease_s=farm.settings.lease_s, reuse_of=reuse_of
         )
     )
 
@@ -123,23 +133,7 @@ def _rows(
             pause_after_s=piece.pause_after_s,
             reason=piece.reason,
             due_at=segment_due_at(created_at, due_at, index, fraction, target),
-            content_key=_key(secret, spec, piece) if piece.kind is SegmentKind.SPEECH else "",
+            content_key=(
+                segment_key(secret, spec, piece.text) if piece.kind is SegmentKind.SPEECH else ""
+            ),
         )
-
-
-def _key(secret: bytes, spec: JobSpec, piece: Piece) -> str:
-    """The identity of this piece's sound: everything that shapes it, and nothing else."""
-    return content_key(
-        secret,
-        {
-            "engine": spec.engine,
-            "version": spec.engine_version,
-            "backend": spec.engine_backend,
-            "rate_hz": spec.engine_rate_hz,
-            "voice": spec.voice,
-            "language": spec.language,
-            "speed": spec.speed,
-            "seed": spec.seed,
-            "text": piece.text,
-        },
-    )

@@ -1,7 +1,8 @@
 """The scheduler: the farm's backstop. When all is well, others do its work sooner.
 
 It takes back leases that ran out and dispatches that the broker lost, sends steps and webhooks
-that are due, and tops up the windows. Two at once are safe, and its death only delays.
+that are due, and tops up the windows; beside that it ends retentions. Two at once are safe, and its
+death only delays.
 """
 
 import logging
@@ -28,6 +29,7 @@ from shared.lifeline import die_with_parent
 from shared.logs import configure_logging
 from shared.scheduling.pools import POOLS
 from shared.settings import Settings
+from worker.retention import retaining
 
 log = logging.getLogger(__name__)
 _GIVE_UP_SLACK_S = 86_400.0  # beyond twice the schedule of retries, which holds stretch
@@ -99,7 +101,7 @@ def _sweep_webhooks(farm: Farm) -> None:
 
 def run(settings: Settings, stop: threading.Event, *, sweep_every_s: float = 60.0) -> None:
     """Tick every `scheduler_period_s` until told to stop; outages are waited out."""
-    with farm_of(settings) as farm:
+    with farm_of(settings) as farm, retaining(farm, stop, every_s=sweep_every_s):
         prepared, next_sweep = False, 0.0
         while not stop.is_set():
             try:

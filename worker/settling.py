@@ -15,8 +15,8 @@ from shared import object_keys
 from shared.crashpoints import crash_point
 from shared.farm import Farm
 from shared.ledger import settling
+from shared.ledger.renderings import Audio
 from shared.ledger.segments import Claim
-from shared.ledger.settling import Audio
 from shared.tiers import Tier
 from worker.companions import Companions
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from shared.errors import FatalError
 from shared.farm import Farm
-from shared.ledger import segment_records, steps
+from shared.ledger import objects, segment_records, steps
 from shared.ledger.segment_records import SegmentRecord
 from shared.ledger.steps import StepClaim
 from shared.storage import MultipartUpload
@@ -48,6 +48,15 @@ def upload_to(farm: Farm, key: str, content_type: str) -> Iterator[MultipartUplo
     except BaseException:
         upload.abort()
         raise
+
+
+def drop_unknown(farm: Farm, key: str) -> None:
+    """Delete the file of a step that was lost, unless the ledger has it.
+
+    A commit whose answer was lost on the way looks lost when it is tried again, and is not.
+    """
+    if not farm.database.read(lambda conn: objects.is_known(conn, key)):
+        farm.store.delete([key])
 
 
 def rows_of(

@@ -29,6 +29,7 @@ _MEANING = {
     403: "Not allowed here.",
     404: "There is no such thing, or it is not yours.",
     409: "Right request, wrong moment.",
+    410: "The job has expired, and its files with it.",
     413: "Too large.",
     415: "Not application/json.",
     422: "Well formed, but it cannot be done; `code` says why.",
@@ -43,6 +44,7 @@ _EXAMPLE: dict[int, dict[str, Any]] = {
     403: {"code": "testing-engine", "detail": "engine tone is for testing only", "choices": []},
     404: {"code": "job-not-found", "detail": "there is no such job"},
     409: {"code": "idempotency-key-reused", "detail": "this Idempotency-Key was used before"},
+    410: {"code": "job-expired", "detail": "the job has expired, and its files with it"},
     413: {"code": "body-too-large", "detail": "the body is too large", "max_bytes": 33_554_432},
     415: {"code": "unsupported-media-type", "detail": "the body must be application/json"},
     422: {

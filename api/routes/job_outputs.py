@@ -16,7 +16,8 @@ from api.views.base import utc
 from api.views.file import FileList, FileView
 from api.views.job import JobView
 from api.views.segment import SegmentPage, SegmentView
-from shared.errors import NotFoundError
+from shared.errors import NotFoundError, UsageError
+from shared.jobs import JobState
 from shared.ledger import deliverables, jobs, segment_records
 from shared.ledger.deliverables import Deliverable, PartRecord
 from shared.ledger.segment_records import SegmentRecord
@@ -94,12 +95,13 @@ def list_segments(
     )
 
 
-@router.get("/deliverables", responses=refusals(404, 503), summary="Get a job's files")
+@router.get("/deliverables", responses=refusals(404, 410, 503), summary="Get a job's files")
 def list_deliverables(deps: With, tenant: Tenant, job_id: JobId) -> FileList:
     """The files that are ready, each with a URL that needs no credentials for a while."""
 
     def read(conn: Connection) -> tuple[list[Deliverable], list[PartRecord]]:
-        jobs.get(conn, tenant, job_id)
+        if jobs.get(conn, tenant, job_id).state is JobState.EXPIRED:
+            raise UsageError("the job has expired, and its files with it", code="job-expired")
         return deliverables.of_job(conn, job_id), deliverables.parts(conn, job_id)
 
     files, parts = deps.read(read)

@@ -1,4 +1,4 @@
-"""Jobs: submit, look, list, pause, resume, cancel, try again."""
+"""Jobs: submit, look, list, pause, resume, cancel, try again, delete."""
 
 from functools import partial
 from typing import Annotated
@@ -14,8 +14,9 @@ from api.routes.answers import SUBMISSION, Responses, refusals, require_json
 from api.submitting import accept
 from api.views.job import JobPage, JobView
 from shared.crashpoints import crash_point
+from shared.forgetting import forget
 from shared.jobs import JobState
-from shared.ledger import jobs, pausing, retrying
+from shared.ledger import expiry, jobs, pausing, retrying
 from shared.ledger.jobs import JobRecord
 from shared.tiers import Tier
 
@@ -118,6 +119,17 @@ def list_jobs(deps: With, tenant: Tenant, wanted: Annotated[JobFilter, Query()])
 @router.get("/{job_id}", responses=refusals(404, 503), summary="Look at a job")
 def get_job(deps: With, tenant: Tenant, job_id: JobId) -> JobView:
     """The job as it stands now."""
+    return JobView.of(deps.read(lambda conn: jobs.get(conn, tenant, job_id)))
+
+
+@router.delete("/{job_id}", responses=refusals(404, 503), summary="Delete a job's audio and text")
+def delete_job(deps: With, tenant: Tenant, job_id: JobId) -> JobView:
+    """End the job's retention now; one that is alive is cancelled first. Its record stays.
+
+    Audio that other jobs of the tenant refer to stays for them. Deleting twice is harmless.
+    """
+    deps.transact(lambda conn: expiry.delete_now(conn, tenant, job_id))
+    forget(deps.farm.database, job_id, reuse_s=deps.farm.settings.reuse_s)
     return JobView.of(deps.read(lambda conn: jobs.get(conn, tenant, job_id)))
 
 

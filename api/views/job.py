@@ -31,6 +31,9 @@ JOB_EXAMPLE: dict[str, JsonValue] = {
     "started_at": "2026-11-30T09:00:01.250000Z",
     "ended_at": None,
     "due_at": "2026-11-30T09:02:00.125000Z",
+    "retention_s": 604800,
+    "expires_at": None,
+    "reuse": {"segments": 1, "of": 2, "parts": 0},
     "progress": {
         "segments_total": 2,
         "segments_done": 1,
@@ -76,6 +79,14 @@ class ProgressView(View):
     )
     parts_total: int
     parts_done: int
+
+
+class ReuseView(View):
+    """How much of a job was there already, from earlier jobs of its tenant."""
+
+    segments: int = Field(description="pieces whose audio was there")
+    of: int = Field(description="pieces to be spoken")
+    parts: int = Field(description="parts whose file was there")
 
 
 class ErrorView(View):
@@ -132,6 +143,11 @@ class JobView(View):
     started_at: datetime | None = Field(description="when the first piece's audio was in")
     ended_at: datetime | None
     due_at: datetime | None = Field(description="the tier's completion target for this job")
+    retention_s: int = Field(description="how long files and text are kept once it has ended")
+    expires_at: datetime | None = Field(
+        description="when its files and its text go, or went; null: it has not ended"
+    )
+    reuse: ReuseView
     progress: ProgressView
     error: ErrorView | None
     webhook: JobWebhookView | None = Field(
@@ -167,6 +183,13 @@ class JobView(View):
             started_at=utc_or_none(record.started_at),
             ended_at=utc_or_none(record.ended_at),
             due_at=utc(record.due_at),
+            retention_s=round(record.retention_s),
+            expires_at=utc_or_none(record.expires_at),
+            reuse=ReuseView(
+                segments=record.segments_reused,
+                of=record.progress.segments_total,
+                parts=record.parts_reused,
+            ),
             progress=ProgressView.model_validate(record.progress, from_attributes=True),
             error=error,
             webhook=_webhook(record),

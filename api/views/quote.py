@@ -18,6 +18,7 @@ QUOTE_EXAMPLE: dict[str, JsonValue] = {
     "characters_spoken": 68,
     "parts": 1,
     "segments": 2,
+    "segments_reused": 0,
     "segments_skipped": 0,
     "skips": [],
     "audio_s": 6.0,
@@ -50,6 +51,7 @@ class QuoteView(View):
     characters_spoken: int = Field(description="as the engine gets them: skips and blanks left out")
     parts: int
     segments: int
+    segments_reused: int = Field(description="of these, those whose audio is there now")
     segments_skipped: int
     skips: list[SkipView] = Field(description="the first 100")
     audio_s: float = Field(description="expected length of all files together, pauses included")

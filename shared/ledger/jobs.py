@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, Select, func, select, update
 from shared.deadlines import job_due_at
 from shared.errors import NotFoundError
 from shared.ids import new_id
-from shared.jobs import ALIVE, JobSpec, JobState
+from shared.jobs import ALIVE, DEFAULT_RETENTION_S, JOB_TRANSITIONS, JobSpec, JobState
 from shared.ledger import progress, replays
 from shared.ledger import tables as t
 from shared.ledger.clock import db_now, read_clock
@@ -28,6 +28,7 @@ class NewJob:
     """A submission that passed every check. `chapters` are (title, start, end) over `text`.
 
     `expected_audio_s` is about how long its audio will be, in seconds; 0: nobody knows.
+    `retention_s`: how long its files and its text are kept once it has ended.
     """
 
     tenant: str
@@ -39,6 +40,7 @@ class NewJob:
     idempotency_key: str | None = None
     request_sha256: str = ""
     expected_audio_s: float = 0.0
+    retention_s: float = DEFAULT_RETENTION_S
     webhook: NamedWebhook | None = None
 
 
@@ -61,6 +63,10 @@ class JobRecord:
     started_at: float | None
     rendered_at: float | None
     ended_at: float | None
+    retention_s: float
+    expires_at: float | None
+    segments_reused: int
+    parts_reused: int
     error_code: str | None
     error_message: str | None
     webhook_id: str | None
@@ -114,6 +120,7 @@ def accept(
             expected_audio_s=new.expected_audio_s,
             created_at=now,
             due_at=job_due_at(now, len(new.text), target),
+            retention_s=new.retention_s,
             **told,
         )
     )
@@ -200,6 +207,9 @@ def cancel(conn: Connection, tenant: str, job_id: str) -> JobRecord:
     return record
 
 
+_RETRIED = frozenset(s for s in JobState if s.ended and JobState.RENDERING in JOB_TRANSITIONS[s])
+
+
 def end(
     conn: Connection,
     job_id: str,
@@ -220,6 +230,9 @@ def end(
             paused=False,
             paused_at=None,
             ended_at=db_now(),
+            expires_at=db_now() + t.job.c.retention_s,
+            # What can be retried may still get something that counts.
+            unswept_since=None if state in _RETRIED else db_now(),
             error_code=code,
             error_message=message,
         )
@@ -302,6 +315,10 @@ def _record(row: Row[Any], progress_: Progress) -> JobRecord:
         started_at=row.started_at,
         rendered_at=row.rendered_at,
         ended_at=row.ended_at,
+        retention_s=row.retention_s,
+        expires_at=row.expires_at,
+        segments_reused=row.segments_reused,
+        parts_reused=row.parts_reused,
         error_code=row.error_code,
         error_message=row.error_message,
         webhook_id=row.webhook_id,

@@ -4,16 +4,18 @@ Totals are known before the first segment is written, so a part can never reach 
 plan step that dies half way is resumed from the last chunk, since planning is deterministic.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import Connection, func, insert, select, update
 
 from shared.jobs import JobState
-from shared.ledger import settling, steps
+from shared.ledger import renderings, settling, steps
 from shared.ledger import tables as t
 from shared.ledger.clock import db_now, read_clock
 from shared.ledger.offers import refresh_heads
+from shared.ledger.renderings import Audio
+from shared.ledger.settling import Tally
 from shared.ledger.steps import StepClaim
 from shared.segments import SegmentKind, SegmentState
 from shared.tiers import Tier
@@ -45,6 +47,14 @@ class PlannedSegment:
     reason: str
     due_at: float
     content_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A chunk that is in: how many of its segments reuse audio, and steps it made ready to send."""
+
+    reused: int
+    step_ids: tuple[str, ...]
 
 
 def start_planning(conn: Connection, job_id: str) -> tuple[float, float]:
@@ -121,38 +131,69 @@ def write_chunk(
     chunk: Sequence[PlannedSegment],
     *,
     lease_s: float,
-) -> bool:
-    """Insert the next segments of the plan, under the step's token. False: the token is lost."""
+    reuse_of: str | None = None,
+) -> Written | None:
+    """Insert the next segments of the plan, under the step's token. None: the token is lost.
+
+    Segments whose audio the tenant `reuse_of` has already are done with it, and counted.
+    """
     if not steps.renew(conn, claimed, lease_s=lease_s):
-        return False
+        return None
+    job_id = claimed.job_id
+    there: Mapping[str, Audio] = {}
+    if reuse_of is not None:
+        keys = [piece.content_key for piece in chunk if piece.kind is SegmentKind.SPEECH]
+        there = renderings.reuse(conn, reuse_of, job_id, keys)
     now = read_clock(conn)
+    spoken = [p for p in chunk if p.kind is SegmentKind.SPEECH and p.content_key in there]
+    others = [p for p in chunk if p.kind is not SegmentKind.SPEECH or p.content_key not in there]
+    settled = {"state": SegmentState.DONE, "done_at": now}
+    rows = [_row(job_id, tier, p, now) | settled | asdict(there[p.content_key]) for p in spoken]
+    for batch in (rows, [_row(job_id, tier, p, now) for p in others]):
+        if batch:
+            conn.execute(insert(t.segment), batch)
+    step_ids = _settle_reused(conn, job_id, spoken, there) if spoken else ()
+    refresh_heads(conn, [job_id])
+    return Written(len(spoken), tuple(step_ids))
+
+
+def _row(job_id: str, tier: Tier, piece: PlannedSegment, now: float) -> dict[str, object]:
+    """A segment's columns. Speech waits, unless its audio is added to them; all else is done."""
+    return {
+        "job_id": job_id,
+        "index": piece.index,
+        "part": piece.part,
+        "kind": piece.kind,
+        "start": piece.start,
+        "end": piece.end,
+        "text": piece.text,
+        "pause_after_s": piece.pause_after_s,
+        "reason": piece.reason,
+        "tier": tier,
+        "chars": len(piece.text),
+        "due_at": piece.due_at,
+        "content_key": piece.content_key,
+        "state": SegmentState.PENDING if piece.kind is SegmentKind.SPEECH else SegmentState.DONE,
+        "done_at": None if piece.kind is SegmentKind.SPEECH else now,
+    }
+
+
+def _settle_reused(
+    conn: Connection, job_id: str, spoken: Sequence[PlannedSegment], there: Mapping[str, Audio]
+) -> list[str]:
+    """Count reused segments as a commit counts rendered ones. Returns steps that are ready."""
+    tallies: dict[int, Tally] = {}
+    for piece in spoken:
+        audio = there[piece.content_key]
+        tally = tallies.setdefault(piece.part, Tally())
+        tally.add(piece.index, chars=len(piece.text), audio_s=audio.samples / audio.rate_hz)
+    ready = settling.settle(conn, job_id, tallies)
     conn.execute(
-        t.segment.insert(),
-        [
-            {
-                "job_id": claimed.job_id,
-                "index": piece.index,
-                "part": piece.part,
-                "kind": piece.kind,
-                "start": piece.start,
-                "end": piece.end,
-                "text": piece.text,
-                "pause_after_s": piece.pause_after_s,
-                "reason": piece.reason,
-                "tier": tier,
-                "chars": len(piece.text),
-                "due_at": piece.due_at,
-                "content_key": piece.content_key,
-                "state": (
-                    SegmentState.PENDING if piece.kind is SegmentKind.SPEECH else SegmentState.DONE
-                ),
-                "done_at": None if piece.kind is SegmentKind.SPEECH else now,
-            }
-            for piece in chunk
-        ],
+        update(t.job)
+        .where(t.job.c.id == job_id)
+        .values(segments_reused=t.job.c.segments_reused + len(spoken))
     )
-    refresh_heads(conn, [claimed.job_id])
-    return True
+    return list(ready.values())
 
 
 def finish_plan(conn: Connection, claimed: StepClaim) -> list[str] | None:

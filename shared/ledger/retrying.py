@@ -7,11 +7,11 @@ commit is untouched, so a worker left over from the round before changes nothing
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Connection, delete, exists, func, select, update
+from sqlalchemy import ColumnElement, Connection, exists, func, select, update
 
 from shared.errors import ConflictError
 from shared.jobs import JobState
-from shared.ledger import jobs, steps
+from shared.ledger import deliverables, jobs, steps
 from shared.ledger import tables as t
 from shared.ledger.clock import read_clock
 from shared.ledger.jobs import JobRecord
@@ -57,6 +57,7 @@ def retry(conn: Connection, tenant: str, job_id: str) -> Retried:
             due_at=t.job.c.due_at + (now - t.job.c.ended_at),
             rendered_at=None,
             ended_at=None,
+            expires_at=None,
             error_code=None,
             error_message=None,
         )
@@ -114,8 +115,7 @@ def _reopen_parts(conn: Connection, job_id: str) -> list[int]:
 
 def _forget_files(conn: Connection, job_id: str, parts: Sequence[int]) -> None:
     """Drop these parts' files and the manifest; others take their place."""
-    c = t.deliverable.c
-    conn.execute(delete(t.deliverable).where(c.job_id == job_id, c.part.in_([*parts, t.WHOLE_JOB])))
+    deliverables.remove(conn, job_id, [*parts, t.WHOLE_JOB], keep_s=0.0)
 
 
 def _reopen_segments(conn: Connection, job_id: str, now: float, *, stood_s: float) -> None:

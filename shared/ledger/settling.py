@@ -4,6 +4,7 @@ Both count against the segment's part in the same transaction. Whoever reaches a
 its assembly, and at the last part's the job moves on.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,28 +12,13 @@ from typing import Any
 from sqlalchemy import Connection, Row, bindparam, func, or_, select, update
 
 from shared.jobs import JobState, OnError
-from shared.ledger import jobs, marks, steps
+from shared.ledger import jobs, marks, objects, renderings, steps
 from shared.ledger import tables as t
 from shared.ledger.clock import db_now
+from shared.ledger.renderings import Audio
 from shared.ledger.segments import JOB, JOB_RENDERS, THE_SEGMENT, TOKEN
 from shared.segments import SegmentState
 from shared.steps import StepKind
-
-
-@dataclass(frozen=True, slots=True)
-class Audio:
-    """Where a rendering lies, and what it is. `samples` per channel, mono, at `rate_hz`.
-
-    An object may hold several renderings, one after the other: this one is its `size_bytes` bytes
-    from `offset_bytes`, and `sha256` is theirs alone.
-    """
-
-    object_key: str
-    offset_bytes: int
-    size_bytes: int
-    sha256: str
-    samples: int
-    rate_hz: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +49,9 @@ _COMMIT = (
         lease_until=None,
         error=None,
     )
-    .returning(_c.part, _c.chars)
+    .returning(_c.part, _c.chars, _c.content_key, _c.take)
 )
+_TENANT = select(t.job.c.tenant).where(t.job.c.id == JOB)
 _COMMITTED_BEFORE = select(_c.index).where(
     THE_SEGMENT, _c.token == TOKEN, _c.state == SegmentState.DONE
 )
@@ -77,10 +64,13 @@ def commit(
 
     Each is counted against its part; a part's assembly starts at zero. One whose token is stale
     loses and changes nothing; the others are none the worse for it. A repeated commit of the same
-    token reports success and counts once. The results are in the order given.
+    token reports success and counts once. The results are in the order given. From here on what
+    won may be reused by other jobs of the tenant, in place of what was there for its content.
     """
     outcomes: dict[int, Committed] = {}
-    tallies: dict[int, _Tally] = {}
+    tallies: dict[int, Tally] = {}
+    made: dict[tuple[str, int], Audio] = {}
+    refs = Counter[str]()
     for index, token, audio in sorted(rendered, key=_index):  # locks are taken in one order
         where = {"the_job": job_id, "the_index": index, "the_token": token}
         row = conn.execute(_COMMIT, where | _columns(audio)).one_or_none()
@@ -89,9 +79,15 @@ def commit(
             outcomes[index] = Committed(won=before is not None)
             continue
         outcomes[index] = Committed(won=True)
-        tally = tallies.setdefault(row.part, _Tally())
+        made[row.content_key, row.take] = audio
+        refs[audio.object_key] += 1
+        tally = tallies.setdefault(row.part, Tally())
         tally.add(index, chars=row.chars, audio_s=audio.samples / audio.rate_hz)
-    for index, step_id in _settle(conn, job_id, tallies).items():
+    if made:
+        tenant = conn.execute(_TENANT, {"the_job": job_id}).scalar_one()
+        objects.refer(conn, tenant, job_id, refs)
+        renderings.record(conn, tenant, made)
+    for index, step_id in settle(conn, job_id, tallies).items():
         outcomes[index] = Committed(won=True, step_id=step_id)
     return [outcomes[index] for index, _, _ in rendered]
 
@@ -133,9 +129,9 @@ def quarantine(conn: Connection, job_id: str, index: int, token: int, error: str
     row = conn.execute(_QUARANTINE, where | {"the_error": error[:500]}).one_or_none()
     if row is None:
         return Committed(won=False)
-    tally = _Tally(quarantined=1)
+    tally = Tally(quarantined=1)
     tally.add(index, chars=row.chars, audio_s=0.0)
-    steps_ready = _settle(conn, job_id, {row.part: tally})
+    steps_ready = settle(conn, job_id, {row.part: tally})
     spec = conn.execute(select(t.job.c.spec).where(t.job.c.id == job_id)).scalar_one()
     if spec.get("on_error") == OnError.FAIL:
         why = f"piece {index} could not be spoken: {error[:300]}"
@@ -161,7 +157,7 @@ _FIRST_AUDIO = (
 
 
 @dataclass(slots=True)
-class _Tally:
+class Tally:
     """What one transaction settles of a part. `last` is the index of one of its segments."""
 
     segments: int = 0
@@ -171,13 +167,14 @@ class _Tally:
     last: int = 0
 
     def add(self, index: int, *, chars: int, audio_s: float) -> None:
+        """Count one segment."""
         self.segments += 1
         self.chars += chars
         self.audio_s += audio_s
         self.last = index
 
 
-def _settle(conn: Connection, job_id: str, tallies: Mapping[int, _Tally]) -> dict[int, str]:
+def settle(conn: Connection, job_id: str, tallies: Mapping[int, Tally]) -> dict[int, str]:
     """Count settled segments; at a part's zero insert its assembly, at the last part's move on.
 
     Returns the steps that are ready, by `last`. Both counters live in single rows, so the row lock
@@ -196,7 +193,7 @@ def _settle(conn: Connection, job_id: str, tallies: Mapping[int, _Tally]) -> dic
     return ready
 
 
-def _count(conn: Connection, job_id: str, part: int, tally: _Tally) -> Row[Any]:
+def _count(conn: Connection, job_id: str, part: int, tally: Tally) -> Row[Any]:
     return conn.execute(
         _SETTLE,
         {

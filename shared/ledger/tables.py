@@ -72,6 +72,13 @@ job = Table(
     Column("error_message", Text),
     Column("head_due_at", Float(53), comment="due time of the first waiting segment, if any waits"),
     Column("turn_s", Float(53), nullable=False, server_default="0"),
+    Column("segments_reused", Integer, nullable=False, default=0, server_default="0"),
+    Column("parts_reused", Integer, nullable=False, default=0, server_default="0"),
+    Column("retention_s", Float(53), nullable=False, server_default="604800"),
+    Column("expires_at", Float(53), comment="set when it ends"),
+    Column("deleted_at", Float(53), comment="when its owner asked for its audio to go at once"),
+    Column("forgotten_at", Float(53), comment="when text and references had gone, after expiry"),
+    Column("unswept_since", Float(53), comment="nothing of it can count any more since then"),
     Column("webhook_id", JobId, comment="webhook that the job itself named"),
     Column("webhook_events", JSON, comment="list of events that this webhook is told"),
     Column(
@@ -157,6 +164,28 @@ Index(
     job.c.tenant,
     sqlite_where=text("ended_at IS NULL"),
     postgresql_where=text("ended_at IS NULL"),
+)
+
+IS_KEPT_JOB = text("job.state IN ('completed', 'partial', 'failed', 'cancelled')")
+IS_EXPIRED_JOB = text("job.state = 'expired' AND job.forgotten_at IS NULL")
+IS_UNSWEPT_JOB = text("job.unswept_since IS NOT NULL")
+Index(
+    "ix_job_kept",
+    job.c.expires_at,
+    sqlite_where=text("state IN ('completed', 'partial', 'failed', 'cancelled')"),
+    postgresql_where=text("state IN ('completed', 'partial', 'failed', 'cancelled')"),
+)
+Index(
+    "ix_job_expired",
+    job.c.id,
+    sqlite_where=text("state = 'expired' AND forgotten_at IS NULL"),
+    postgresql_where=text("state = 'expired' AND forgotten_at IS NULL"),
+)
+Index(
+    "ix_job_unswept",
+    job.c.unswept_since,
+    sqlite_where=text("unswept_since IS NOT NULL"),
+    postgresql_where=text("unswept_since IS NOT NULL"),
 )
 
 job_text = Table(
@@ -245,7 +274,10 @@ segment = Table(
 )
 IS_PENDING = text("segment.state = 'pending'")
 IS_IN_FLIGHT = text("segment.state IN ('dispatched', 'leased')")
-IS_SPOKEN = text("segment.state = 'done' AND segment.samples > 0")
+# By an engine, for this very job: reused audio took no time that a rate could be read from.
+IS_SPOKEN = text(
+    "segment.state = 'done' AND segment.samples > 0 AND segment.claimed_at IS NOT NULL"
+)
 Index(
     "ix_segment_heads",
     segment.c.job_id,
@@ -275,8 +307,8 @@ Index(
     "ix_segment_spoken",
     segment.c.tier,
     segment.c.done_at,
-    sqlite_where=text("state = 'done' AND samples > 0"),
-    postgresql_where=text("state = 'done' AND samples > 0"),
+    sqlite_where=text("state = 'done' AND samples > 0 AND claimed_at IS NOT NULL"),
+    postgresql_where=text("state = 'done' AND samples > 0 AND claimed_at IS NOT NULL"),
 )
 Index("ix_segment_part", segment.c.job_id, segment.c.part, segment.c.index)
 
@@ -326,6 +358,72 @@ deliverable = Table(
     Column("timeline", JSON, comment="[[segment index, start sample, end sample], ...]"),
     Column("created_at", Float(53), nullable=False),
 )
+
+stored_object = Table(
+    "stored_object",
+    metadata,
+    Column("key", String(255), primary_key=True),
+    Column("tenant", String(64), nullable=False),
+    Column("job_id", JobId, nullable=False, comment="that stored it; others may refer to it too"),
+    Column("refs", Integer, nullable=False, comment="segments and deliverables that point to it"),
+    Column("condemned_at", Float(53), comment="nobody needs it from then on; null: referred to"),
+    Column("doomed_at", Float(53), comment="being deleted: no reference may be added any more"),
+    Column("created_at", Float(53), nullable=False),
+)
+IS_CONDEMNED = text("stored_object.condemned_at IS NOT NULL")
+Index(
+    "ix_stored_object_condemned",
+    stored_object.c.condemned_at,
+    sqlite_where=text("condemned_at IS NOT NULL"),
+    postgresql_where=text("condemned_at IS NOT NULL"),
+)
+Index("ix_stored_object_job_id", stored_object.c.job_id)
+
+rendering = Table(
+    "rendering",
+    metadata,
+    Column("tenant", String(64), primary_key=True),
+    Column("content_key", String(64), primary_key=True),
+    Column("take", Integer, primary_key=True, autoincrement=False),
+    Column(
+        "object_key",
+        String(255),
+        ForeignKey("stored_object.key", ondelete="CASCADE"),
+        nullable=False,
+    ),
+    Column("offset_bytes", BigInteger, nullable=False),
+    Column("size_bytes", BigInteger, nullable=False),
+    Column("sha256", String(64), nullable=False),
+    Column("samples", BigInteger, nullable=False),
+    Column("rate_hz", Integer, nullable=False),
+    comment="the newest audio of each content, for other jobs to reuse",
+)
+Index("ix_rendering_object_key", rendering.c.object_key)
+
+encoding = Table(
+    "encoding",
+    metadata,
+    Column("tenant", String(64), primary_key=True),
+    Column("part_key", String(64), primary_key=True),
+    Column(
+        "object_key",
+        String(255),
+        ForeignKey("stored_object.key", ondelete="CASCADE"),
+        nullable=False,
+    ),
+    Column("size_bytes", BigInteger, nullable=False),
+    Column("sha256", String(64), nullable=False),
+    Column("samples", BigInteger, nullable=False),
+    Column("rate_hz", Integer, nullable=False),
+    Column(
+        "timeline",
+        JSON,
+        nullable=False,
+        comment="[[segment index within the part, start sample, end sample], ...]",
+    ),
+    comment="the newest file of each assembled part, for other jobs to reuse",
+)
+Index("ix_encoding_object_key", encoding.c.object_key)
 
 engine = Table(
     "engine",

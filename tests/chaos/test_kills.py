@@ -85,3 +85,17 @@ def test_a_process_killed_at_a_named_point_costs_neither_a_sentence_nor_a_sample
     chapters = farm.finish(farm.submit())
     assert not farm.crash_file.exists(), f"no process passed {point}"
     farm.check(chapters)
+
+
+@pytest.mark.parametrize(
+    "point", ["plan.opened", "plan.chunk_written", "plan.finished", "assemble.committed"]
+)
+def test_a_book_that_is_all_there_survives_it_too_and_nothing_is_spoken_again(
+    farm: ChaosFarm, point: str
+) -> None:
+    farm.finish(farm.submit(reuse=True))
+    farm.crash_file.write_text(point)
+    job_id = farm.submit(reuse=True)
+    farm.check(farm.finish(job_id))
+    assert not farm.crash_file.exists(), f"no process passed {point}"
+    assert sum(s["attempts"] for s in farm.manifest(job_id)["segments"]) == 0  # type: ignore[attr-defined]

@@ -85,6 +85,19 @@ def test_an_aborted_upload_leaves_nothing_and_abort_never_raises(store: ObjectSt
     assert store.stat("big") is None
 
 
+def test_uploads_that_nobody_completed_are_forgotten_by_prefix(store: ObjectStore) -> None:
+    mine = [store.open_multipart(f"t/a/jobs/1/out/{n}", content_type="audio/wav") for n in (1, 2)]
+    other = store.open_multipart("t/a/jobs/2/out/1", content_type="audio/wav")
+    for upload in (*mine, other):
+        upload.put_part(1, b"x")
+    assert store.abort_uploads("t/a/jobs/1/") == 2
+    assert store.abort_uploads("t/a/jobs/1/") == 0
+    with pytest.raises((StoreError, NotFoundError)):
+        mine[0].complete()
+    other.complete()
+    assert list(store.keys("t/")) == ["t/a/jobs/2/out/1"]
+
+
 def test_a_presigned_url_serves_the_file_under_its_name_and_type(s3_settings: Settings) -> None:
     store = S3Store(s3_settings)
     store.ensure_bucket()

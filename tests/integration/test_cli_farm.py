@@ -214,7 +214,7 @@ def test_a_dead_process_is_named_and_replaced_and_the_render_goes_on(tmp_path: P
         quiet = place.voxfarm("render", "story.txt", "--out", "quiet.wav", "--format", "wav")
         assert quiet.returncode == 0, quiet.stderr
         with place.started(
-            "render", "story.txt", "--out", "shaken.wav", "--format", "wav"
+            "render", "story.txt", "--no-reuse", "--out", "shaken.wav", "--format", "wav"
         ) as render:
             place.wait_for_rendering()
             for words in (("api",), ("worker.scheduler",), ("worker.node",)):

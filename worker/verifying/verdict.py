@@ -97,18 +97,13 @@ def _stored(
     store: ObjectStore, rows: Sequence[SegmentRecord], verdict: Verdict, work: _Work
 ) -> Iterator[str]:
     """Each stored rendering against its hash, length and rate."""
-    place = 0
-    while place < len(rows):
-        try:
-            for row, data in fetched(store, rows[place:]):
-                place += 1
-                work.step(1)
-                if data is not None:
-                    verdict.stored_segments += 1
-                    yield from _rendering(row, data)
-        except NotFoundError:
-            yield f"the stored audio of segment {rows[place].index} is missing"
-            place += 1
+    for row, data in fetched(store, rows):
+        work.step(1)
+        if data == b"":
+            yield f"the stored audio of segment {row.index} is missing"
+        elif data is not None:
+            verdict.stored_segments += 1
+            yield from _rendering(row, data)
 
 
 def _rendering(row: SegmentRecord, data: bytes) -> Iterator[str]:

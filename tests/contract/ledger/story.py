@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, select, update
 
 from shared.ledger import feeding, jobs, offers, plans, segment_records, segments, settling, steps
-from shared.ledger.clock import read_clock
+from shared.ledger.clock import db_now, read_clock
 from shared.ledger.database import Database
 from shared.ledger.plans import PlannedPart, PlannedSegment
 from shared.ledger.segments import Claim
 from shared.ledger.settling import Audio
 from shared.ledger.steps import StepClaim
-from shared.ledger.tables import segment
+from shared.ledger.tables import segment, step
 from shared.messages import SynthMessage
 from shared.scheduling.offer import Pick
 from shared.segments import SegmentKind
@@ -30,13 +30,28 @@ def submit(database: Database, **changes: object) -> str:
 
 
 def claim_step(
-    database: Database, job_id: str, kind: StepKind, lease_s: float = LEASE_S
+    database: Database,
+    job_id: str,
+    kind: StepKind,
+    lease_s: float = LEASE_S,
+    *,
+    part: int | None = None,
 ) -> StepClaim:
-    """Dispatch what waits and lease the job's one step of this kind."""
-    messages = database.transact(lambda conn: steps.dispatch(conn, window=100))
-    [message] = [m for m in messages if m.kind == kind and m.job_id == job_id]
+    """Dispatch and lease the job's one waiting step of this kind, or of this part."""
+    c = step.c
+    waiting = select(c.id).where(c.job_id == job_id, c.kind == kind, c.state == "pending")
+    if part is not None:
+        waiting = waiting.where(c.part == part)
+
+    dispatch = (
+        update(step)
+        .where(c.id.in_(waiting))
+        .values(state="dispatched", dispatch_no=c.dispatch_no + 1, dispatched_at=db_now())
+        .returning(c.id, c.dispatch_no)
+    )
+    sent = database.transact(lambda conn: conn.execute(dispatch).one())
     claimed = database.transact(
-        lambda conn: steps.claim(conn, message.step_id, message.dispatch_no, lease_s=lease_s)
+        lambda conn: steps.claim(conn, sent.id, sent.dispatch_no, lease_s=lease_s)
     )
     assert claimed is not None
     return claimed
@@ -79,7 +94,14 @@ def planned_rows(parts: int, per_part: int) -> tuple[list[PlannedPart], list[Pla
     return described, rows
 
 
-def plan(database: Database, job_id: str, *, parts: int = 1, per_part: int = 3) -> None:
+def plan(
+    database: Database,
+    job_id: str,
+    *,
+    parts: int = 1,
+    per_part: int = 3,
+    reuse_of: str | None = None,
+) -> None:
     claimed = claim_step(database, job_id, StepKind.PLAN)
     described, rows = planned_rows(parts, per_part)
     database.transact(lambda conn: plans.start_planning(conn, job_id))
@@ -87,7 +109,9 @@ def plan(database: Database, job_id: str, *, parts: int = 1, per_part: int = 3) 
         lambda conn: plans.open_rendering(conn, claimed, described, skipped=0, lease_s=LEASE_S)
     )
     database.transact(
-        lambda conn: plans.write_chunk(conn, claimed, Tier.STANDARD, rows, lease_s=LEASE_S)
+        lambda conn: plans.write_chunk(
+            conn, claimed, Tier.STANDARD, rows, lease_s=LEASE_S, reuse_of=reuse_of
+        )
     )
     database.transact(lambda conn: plans.finish_plan(conn, claimed))
 
@@ -153,7 +177,7 @@ def commit_all(database: Database, claims: Sequence[Claim]) -> list[settling.Com
 
 def audio_of(claimed: Claim) -> Audio:
     return Audio(
-        f"audio/{claimed.index}.{claimed.token}",
+        f"audio/{claimed.job_id}/{claimed.index}.{claimed.token}",
         offset_bytes=0,
         size_bytes=1_000,
         sha256="00" * 32,

@@ -147,7 +147,8 @@ def test_the_door_looks_at_few_of_very_many_rows(database: Database) -> None:
     database.transact(fill)
     statement = (
         "SELECT claimed_at FROM segment WHERE segment.state = 'done' AND segment.samples > 0 "
-        "AND tier = 'standard' AND done_at >= 19990 ORDER BY done_at DESC LIMIT 2000"
+        "AND segment.claimed_at IS NOT NULL AND tier = 'standard' AND done_at >= 19990 "
+        "ORDER BY done_at DESC LIMIT 2000"
     )
     explain = "EXPLAIN QUERY PLAN " if database.dialect == "sqlite" else "EXPLAIN "
     plan = database.read(lambda conn: str(conn.execute(text(explain + statement)).all()))

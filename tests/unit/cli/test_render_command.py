@@ -124,6 +124,24 @@ def test_a_text_becomes_a_file_with_its_manifest_and_an_account(
     assert asked["title"] == "book"
 
 
+def test_a_wish_for_time_and_for_new_audio_reaches_the_farm(farm: FarmDouble, place: Path) -> None:
+    wishes = ("--retention", "12h", "--no-reuse")
+    done = voxfarm(place, "render", "book.txt", *wishes, "--url", farm.url)
+    assert done.returncode == 0, done.stderr
+    asked = json.loads(farm.asked("/v1/jobs")[0].body)
+    assert (asked["retention_s"], asked["reuse"]) == (12 * 3_600, False)
+
+
+@pytest.mark.parametrize("time", ["59m", "32d", "soon", "-1h", "1.5d", "", "\uff17d", "9" * 12])
+def test_a_time_that_no_farm_keeps_is_refused_before_anything_is_sent(
+    farm: FarmDouble, place: Path, time: str
+) -> None:
+    done = voxfarm(place, "render", "book.txt", f"--retention={time}", "--url", farm.url)
+    assert done.returncode == 2
+    assert "between 1h and 31d" in done.stderr
+    assert farm.seen == []
+
+
 def test_without_a_terminal_progress_is_plain_lines(farm: FarmDouble, place: Path) -> None:
     done = voxfarm(place, "render", "book.txt", "--url", farm.url)
     assert "\x1b" not in done.stderr
