@@ -8,13 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, or_, select, update
+from sqlalchemy import Connection, Row, bindparam, select, update
 
 from shared.jobs import JobState
 from shared.ledger import marks, steps
 from shared.ledger import tables as t
 from shared.ledger.clock import db_now
-from shared.ledger.segments import JOB, JOB_RENDERS, THE_SEGMENT, TOKEN
+from shared.ledger.offers import refresh_heads
+from shared.ledger.segments import IS_UNSETTLED, JOB, JOB_RENDERS, THE_SEGMENT, TOKEN
 from shared.segments import SegmentState
 from shared.steps import StepKind
 
@@ -44,13 +45,10 @@ class Committed:
 
 
 _c, _p = t.segment.c, t.part.c
-# The newest token may settle its segment even after its lease ran out (decision 0002).
-_UNSETTLED = or_(
-    *(_c.state == s for s in (SegmentState.LEASED, SegmentState.PENDING, SegmentState.DISPATCHED))
-)
 _COMMIT = (
     update(t.segment)
-    .where(THE_SEGMENT, _c.token == TOKEN, _UNSETTLED, JOB_RENDERS)
+    # The newest token may settle its segment even after its lease ran out (decision 0002).
+    .where(THE_SEGMENT, _c.token == TOKEN, IS_UNSETTLED, JOB_RENDERS)
     .values(
         state=SegmentState.DONE,
         object_key=bindparam("the_key"),
@@ -113,7 +111,7 @@ def _columns(audio: Audio) -> dict[str, object]:
 
 _QUARANTINE = (
     update(t.segment)
-    .where(THE_SEGMENT, _c.token == TOKEN, _c.state == SegmentState.LEASED, JOB_RENDERS)
+    .where(THE_SEGMENT, _c.token == TOKEN, IS_UNSETTLED, JOB_RENDERS)
     .values(
         state=SegmentState.QUARANTINED,
         error=bindparam("the_error"),
@@ -125,13 +123,17 @@ _QUARANTINE = (
 
 
 def quarantine(conn: Connection, job_id: str, index: int, token: int, error: str) -> Committed:
-    """Give a segment up: it becomes a named gap and its part goes on without it."""
+    """Give a segment up: it becomes a named gap and its part goes on without it.
+
+    `token` is its newest, whether it is leased or its lease has run out.
+    """
     where = {"the_job": job_id, "the_index": index, "the_token": token}
     row = conn.execute(_QUARANTINE, where | {"the_error": error[:500]}).one_or_none()
     if row is None:
         return Committed(won=False)
     tally = _Tally(quarantined=1)
     tally.add(index, chars=row.chars, audio_s=0.0)
+    refresh_heads(conn, [job_id])  # it may have been waiting
     steps_ready = _settle(conn, job_id, {row.part: tally})
     return Committed(won=True, step_id=steps_ready.get(index))
 

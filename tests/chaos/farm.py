@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import httpx
@@ -25,6 +26,7 @@ FARM_ENVIRONMENT = {
     "VOXFARM_LEASE_S": "3",
     "VOXFARM_VISIBILITY_TIMEOUT_S": "4",
     "VOXFARM_REDISPATCH_AFTER_S": "1",
+    "VOXFARM_HOST_SILENCE_S": "5",  # as usual, longer than a lease
     "VOXFARM_ENGINE_OPTIONS": '{"tone": {"delay_s": 0.05}}',
 }
 DEADLINE_S = 90.0
@@ -33,15 +35,16 @@ DEADLINE_S = 90.0
 class ChaosFarm:
     """A real `voxfarm up` that can be wounded and, when its supervisor is killed, started again."""
 
-    def __init__(self, data_dir: Path) -> None:
+    def __init__(self, data_dir: Path, environment: Mapping[str, str] = FARM_ENVIRONMENT) -> None:
         self.data_dir = data_dir
+        self.environment = environment
         self.crash_file = data_dir / "crash-at"
         self.process: subprocess.Popen[bytes] | None = None
         self.url = ""
         self.reference: list[np.ndarray] | None = None
 
     def start(self) -> None:
-        environment = FARM_ENVIRONMENT | {"VOXFARM_CRASH_FILE": str(self.crash_file)}
+        environment = {**self.environment, "VOXFARM_CRASH_FILE": str(self.crash_file)}
         self.process = start_up(self.data_dir, ["--engine", "tone", "--nodes", "2"], environment)
         self.url = wait_ready(self.process, self.data_dir)
 
@@ -55,7 +58,10 @@ class ChaosFarm:
         return Watched(psutil.Process(self.process.pid), self.data_dir, self.url)
 
     def submit(self, **changes: object) -> str:
-        body = {"chapters": CHAPTERS, "engine": "tone", "format": "flac"} | changes
+        return self.send({"chapters": CHAPTERS, "engine": "tone", "format": "flac"} | changes)
+
+    def send(self, body: Mapping[str, object]) -> str:
+        """Submit a job and return its id."""
         key = os.urandom(8).hex()
         deadline = time.monotonic() + DEADLINE_S
         while True:  # an API that was killed before its answer is asked again with the same key
@@ -92,9 +98,9 @@ class ChaosFarm:
                 return
             time.sleep(0.02)
 
-    def end_of(self, job_id: str) -> dict[str, object]:
+    def end_of(self, job_id: str, within_s: float = DEADLINE_S) -> dict[str, object]:
         """Wait for the job's end and return it."""
-        deadline = time.monotonic() + DEADLINE_S
+        deadline = time.monotonic() + within_s
         while (job := self.get(f"/v1/jobs/{job_id}"))["state"] in {
             "accepted",
             "planning",

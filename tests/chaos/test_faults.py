@@ -14,7 +14,7 @@ def heard(pcm: np.ndarray) -> list[str]:
     return [mark.hash_hex for mark in decode(pcm.astype(np.float32) / 32_768, 24_000)]
 
 
-@pytest.mark.parametrize("fault", ["[[crash]]", "[[fail]]"])
+@pytest.mark.parametrize("fault", ["[[crash]]", "[[fail]]", "[[hang]]"])
 def test_a_poison_sentence_becomes_a_named_gap_and_costs_no_neighbour(
     farm: ChaosFarm, fault: str
 ) -> None:
