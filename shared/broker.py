@@ -24,6 +24,9 @@ from shared.tiers import Tier
 # Whatever Redis, or its client, says when it cannot be reached or does not answer in time.
 _AWAY = (redis.RedisError, OperationalError, BatchPublishError, LimitExceeded)
 ANSWER_S = 5  # Redis answers within milliseconds, or not at all
+# A consumer drops a connection on which Redis, asked for messages for a second, owes the answer for
+# so long; it looks as often.
+HEALTH_CHECK_S = 3
 SYNTH_QUEUES = tuple(tier.queue for tier in Tier)
 STEP_QUEUES = tuple(kind.value for kind in StepKind)
 
@@ -62,7 +65,7 @@ def build_celery(settings: Settings) -> Celery:
             # A publish or an ack that gets no answer must not hold its thread for ever, nor a
             # consumer wait for messages on a connection that the other end has forgotten.
             "socket_timeout": ANSWER_S,
-            "health_check_interval": ANSWER_S,
+            "health_check_interval": HEALTH_CHECK_S,
             "socket_keepalive": True,
             "socket_keepalive_options": tcp_options(),
             # A publish with Redis away fails at once: the ledger remembers, the scheduler resends.
