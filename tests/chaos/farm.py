@@ -1,6 +1,7 @@
 """A real farm that tests wound, and the book that they render on it."""
 
 import io
+import json
 import os
 import signal
 import subprocess
@@ -126,14 +127,17 @@ class ChaosFarm:
     def manifest(self, job_id: str) -> dict[str, object]:
         files = self.get(f"/v1/jobs/{job_id}/deliverables")["files"]
         [url] = [f["url"] for f in files if f["kind"] == "manifest"]  # type: ignore[attr-defined,index]
-        return dict(httpx.get(url, timeout=20).raise_for_status().json())
+        return dict(json.loads(self.fetch(url)))
 
     def _download(self, url: str) -> np.ndarray:
+        return soundfile.read(io.BytesIO(self.fetch(url)), dtype="int16")[0]
+
+    def fetch(self, url: str) -> bytes:
+        """A file by its presigned URL."""
         deadline = time.monotonic() + DEADLINE_S
         while True:
             try:
-                content = httpx.get(url, timeout=20).raise_for_status().content
-                return soundfile.read(io.BytesIO(content), dtype="int16")[0]
+                return httpx.get(url, timeout=20).raise_for_status().content
             except httpx.HTTPError:
                 if time.monotonic() > deadline:
                     raise

@@ -8,7 +8,6 @@ import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import httpx
 import numpy as np
 import soundfile
 from minio import Minio
@@ -80,8 +79,7 @@ def _heard_faults(ground: Ground, submitted: Submitted) -> Iterator[str]:
         yield f"{len(urls)} files for {len(book.chapters)} chapters"
         return
     for chapter, (url, expected) in enumerate(zip(urls, book.spoken(), strict=True)):
-        content = httpx.get(url, timeout=60).raise_for_status().content
-        pcm, rate_hz = soundfile.read(io.BytesIO(content), dtype="int16")
+        pcm, rate_hz = soundfile.read(io.BytesIO(ground.farm.fetch(url)), dtype="int16")
         heard = [mark.hash_hex for mark in decode(pcm.astype(np.float32) / 32_768, rate_hz)]
         if heard != expected:
             missing, more = len(set(expected) - set(heard)), len(heard) - len(set(heard))
