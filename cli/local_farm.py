@@ -21,6 +21,8 @@ from cli.ports import LOOPBACK, is_wildcard
 from cli.processes import Stage, farm_processes
 from cli.servers.seaweed import SeaweedServer
 from cli.servers.valkey import ValkeyServer
+from cli.store_probe import store_has_room, store_refuses
+from cli.store_watch import StoreWatch
 from cli.supervisor import Supervisor
 from shared.errors import UsageError, VoxfarmError
 from shared.ledger.database import Database
@@ -48,6 +50,8 @@ class LocalFarm:
     supervisor: Supervisor = field(init=False)
     _valkey: ValkeyServer = field(init=False)
     _seaweed: SeaweedServer = field(init=False)
+    _store: ServerChild = field(init=False)
+    _store_watch: StoreWatch = field(init=False)
     _at: tuple[str, str] = field(init=False, default=("", ""))
     _placed: Mapping[str, str] = field(init=False, default_factory=dict)
 
@@ -55,6 +59,11 @@ class LocalFarm:
         self.supervisor = Supervisor(say=self.say)
         self._valkey = ValkeyServer(self.folder.path / "valkey")
         self._seaweed = SeaweedServer(self.folder.path / "seaweedfs")
+        self._store_watch = StoreWatch(
+            refuses=lambda: store_refuses(self.settings, self._seaweed),
+            room=lambda: store_has_room(self._seaweed.folder / "data"),
+            clock=time.monotonic,
+        )
 
     @property
     def url(self) -> str:
@@ -82,10 +91,13 @@ class LocalFarm:
         UsageError, SetupError, FarmStoppedError: it cannot be; the message says why.
         """
         _check_engines(self.settings.engines)
-        for name, server in (("valkey", self._valkey), ("seaweedfs", self._seaweed)):
-            self.supervisor.add(ServerChild(name, server, log=self._server_log(name)))
+        valkey = ServerChild("valkey", self._valkey, log=self._server_log("valkey"))
+        self._store = ServerChild("seaweedfs", self._seaweed, log=self._server_log("seaweedfs"))
+        for server in (valkey, self._store):
+            self.supervisor.add(server)
             if self.should_stop():
                 return False
+        self._store_watch.start()
         self._place()
         _migrate(self._placed["VOXFARM_DATABASE_URL"])
         nodes = self.settings.nodes or core_count()
@@ -98,6 +110,9 @@ class LocalFarm:
 
     def tick(self) -> None:
         """Keep everything alive; follow a server that had to move to another port."""
+        if self._store_watch.is_stuck():
+            self.say("seaweedfs refuses every write although its disk has room; ending it")
+            self._store.kill()
         self.supervisor.tick()
         if self._addresses() != self._at:
             self._place()
@@ -106,6 +121,7 @@ class LocalFarm:
 
     def stop(self) -> None:
         """End everything in order, within 5 s."""
+        self._store_watch.stop()
         self.folder.withdraw()
         killed = self.supervisor.stop()
         for server in (self._valkey, self._seaweed):

@@ -12,7 +12,7 @@ from typing import Any
 import redis
 from celery import Celery
 from kombu.entity import Exchange, Queue
-from kombu.exceptions import OperationalError
+from kombu.exceptions import BatchPublishError, LimitExceeded, OperationalError
 
 from shared.errors import BrokerError, SetupError
 from shared.messages import (
@@ -25,9 +25,16 @@ from shared.messages import (
     SynthMessage,
 )
 from shared.settings import Settings
+from shared.silent_peers import tcp_options
 from shared.steps import StepKind
 from shared.tiers import Tier
 
+# Whatever Redis, or its client, says when it cannot be reached or does not answer in time.
+_AWAY = (redis.RedisError, OperationalError, BatchPublishError, LimitExceeded)
+ANSWER_S = 5  # Redis answers within milliseconds, or not at all
+# A consumer drops a connection on which Redis, asked for messages for a second, owes the answer for
+# so long; it looks as often.
+HEALTH_CHECK_S = 3
 SYNTH_QUEUES = tuple(tier.queue for tier in Tier)
 STEP_QUEUES = tuple(kind.value for kind in StepKind)
 
@@ -64,7 +71,12 @@ def build_celery(settings: Settings) -> Celery:
             "unacked_restore_interval": 5,
             "unacked_restore_throttle": 1,
             "socket_connect_timeout": 5,
+            # A publish or an ack that gets no answer must not hold its thread for ever, nor a
+            # consumer wait for messages on a connection that the other end has forgotten.
+            "socket_timeout": ANSWER_S,
+            "health_check_interval": HEALTH_CHECK_S,
             "socket_keepalive": True,
+            "socket_keepalive_options": tcp_options(),
             # A publish with Redis away fails at once: the ledger remembers, the scheduler resends.
             "max_retries": 1,
             "interval_start": 0,
@@ -86,8 +98,10 @@ class Broker:
         self._app = app
         self._redis = redis.Redis.from_url(
             redis_url.replace("redis+socket://", "unix://"),
-            socket_timeout=5,
+            socket_timeout=ANSWER_S,
             socket_connect_timeout=2,
+            socket_keepalive=True,
+            socket_keepalive_options=tcp_options(),
         )
 
     def send_segments(self, messages: Sequence[SynthMessage]) -> None:
@@ -187,5 +201,5 @@ def delivery_task_id(message: DeliveryMessage) -> str:
 def _broker_errors() -> Iterator[None]:
     try:
         yield
-    except (redis.RedisError, OperationalError, OSError, TimeoutError) as error:
+    except (*_AWAY, OSError, TimeoutError) as error:
         raise BrokerError(f"Redis is away: {type(error).__name__}") from error

@@ -4,6 +4,8 @@ Segment audio is immutable: an object is named by the fencing token of its first
 writer can never replace the audio that a newer token committed.
 """
 
+PROBE = "probe"  # overwritten every few seconds on a local store, to see whether it takes writes
+
 
 def segment_audio(tenant: str, job_id: str, index: int, token: int) -> str:
     """Key of the audio of one segment and of those that ended with it (24-bit FLAC each)."""

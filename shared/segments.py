@@ -24,13 +24,19 @@ class SegmentState(StrEnum):
 
 SEGMENT_TRANSITIONS: dict[SegmentState, frozenset[SegmentState]] = {
     SegmentState.PENDING: frozenset(
-        {SegmentState.DISPATCHED, SegmentState.DONE, SegmentState.CANCELLED}
+        {
+            SegmentState.DISPATCHED,
+            SegmentState.DONE,
+            SegmentState.QUARANTINED,  # by late evidence: its lease had run out
+            SegmentState.CANCELLED,
+        }
     ),
     SegmentState.DISPATCHED: frozenset(
         {
             SegmentState.LEASED,
             SegmentState.PENDING,
             SegmentState.DONE,
+            SegmentState.QUARANTINED,
             SegmentState.CANCELLED,
         }
     ),

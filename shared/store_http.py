@@ -8,6 +8,8 @@ import urllib3
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
+from shared.silent_peers import watch_over
+
 CONNECT_S = 3.0
 SEND_S = 60.0  # for one whole request body
 ANSWER_S = 30.0
@@ -31,12 +33,14 @@ class _Connection(HTTPConnection):
     def connect(self) -> None:
         super().connect()
         self.sock.settimeout(SEND_S)
+        watch_over(self.sock)
 
 
 class _SecureConnection(HTTPSConnection):
     def connect(self) -> None:
         super().connect()
         self.sock.settimeout(SEND_S)
+        watch_over(self.sock)
 
 
 class _Pool(HTTPConnectionPool):

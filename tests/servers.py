@@ -47,10 +47,12 @@ class PostgresServer:
         return f"postgresql+psycopg://postgres@{LOOPBACK}:{self._port}/postgres"
 
     def start(self) -> "PostgresServer":
+        """Start it, also again after `stop`: then on the same port and data."""
         data = self._folder / "data"
         if not data.exists():
             self._initialise(data)
-        [self._port] = free_ports(1)
+        if not self._port:
+            [self._port] = free_ports(1)
         options = {
             "listen_addresses": LOOPBACK,
             "port": str(self._port),
@@ -78,8 +80,9 @@ class PostgresServer:
             conn.execute(statement)  # type: ignore[call-overload]
 
     def stop(self) -> None:
+        """Stop it at once (an immediate shutdown): no checkpoint, no farewell."""
         if self._process is not None:
-            self._process.send_signal(signal.SIGQUIT)  # immediate: nothing here is to be kept
+            self._process.send_signal(signal.SIGQUIT)
             self._process.wait()
 
     def _initialise(self, data: Path) -> None:

@@ -23,6 +23,7 @@ from shared.errors import (
 )
 from shared.farm import Farm
 from shared.ledger import segments, settling
+from shared.ledger.blame import testify
 from shared.ledger.segments import Claim
 from shared.messages import MESSAGE_VERSION, SynthMessage
 from shared.tiers import Tier
@@ -171,24 +172,32 @@ class Renderer:
     def _give_back(
         self, claim: Claim, error: Exception, *, crashed: bool = False, suspect: bool = False
     ) -> Outcome:
-        """Release the claim; crashed too often, the segment falls back or is quarantined."""
+        """Release the claim; crashed too often, the segment falls back or is quarantined.
+
+        What the engine did counts even when the lease ran out meanwhile: a hang shows no progress.
+        """
         reason = f"{type(error).__name__}: {error}"
         log.warning("segment %s/%d goes back: %s", claim.job_id, claim.index, reason)
-        limit = self.farm.settings.max_attempts
 
         def decide(conn: Connection) -> Outcome:
+            crashes = claim.crashes
+            if crashed or suspect:
+                blame = testify(
+                    conn,
+                    claim.job_id,
+                    claim.index,
+                    claim.content_key,
+                    crashed=crashed,
+                    suspect=suspect,
+                )
+                if blame is None:
+                    return Outcome(None, window_is_low=False)
+                if blame.crashes >= self.farm.settings.max_attempts:
+                    return _give_up(conn, claim, blame.token, reason)
+                crashes = blame.crashes
+            delay_s = random.uniform(0.2, 1.0) * 2**crashes  # noqa: S311 - jitter
             where = (claim.job_id, claim.index, claim.token)
-            if crashed and claim.crashes + 1 >= limit:
-                if claim.fallback is not None:
-                    key = fallback_key(claim.content_key, claim.fallback.model_dump())
-                    segments.fall_back(conn, *where, content_key=key, error=reason)
-                    return Outcome(None, window_is_low=True)
-                gap = settling.quarantine(conn, *where, reason)
-                return Outcome(gap.step_id, window_is_low=True)
-            delay_s = random.uniform(0.2, 1.0) * 2**claim.crashes  # noqa: S311 - jitter
-            segments.release(
-                conn, *where, delay_s=delay_s, error=reason, crashed=crashed, suspect=suspect
-            )
+            segments.release(conn, *where, delay_s=delay_s, error=reason)
             return Outcome(None, window_is_low=True)
 
         try:
@@ -205,6 +214,15 @@ class Renderer:
                 self.farm.dispatcher.fill(Tier(claim.tier))
         except TransientError as error:
             log.warning("left to the scheduler: %s", error)
+
+
+def _give_up(conn: Connection, claim: Claim, token: int, reason: str) -> Outcome:
+    where = (claim.job_id, claim.index, token)
+    if claim.fallback is None:
+        return Outcome(settling.quarantine(conn, *where, reason).step_id, window_is_low=True)
+    key = fallback_key(claim.content_key, claim.fallback.model_dump())
+    segments.fall_back(conn, *where, content_key=key, error=reason)
+    return Outcome(None, window_is_low=True)
 
 
 def _utterance(claim: Claim) -> Utterance:

@@ -22,14 +22,18 @@ from shared.ledger import (
     outbox,
     replays,
     segments,
+    set_back,
     steps,
     webhook_turns,
 )
+from shared.ledger.clock import read_clock
 from shared.lifeline import die_with_parent
 from shared.logs import configure_logging
 from shared.scheduling.pools import POOLS
 from shared.settings import Settings
+from worker.clock_watch import ClockWatch
 from worker.retention import retaining
+from worker.webhooks import courier
 
 log = logging.getLogger(__name__)
 _GIVE_UP_SLACK_S = 86_400.0  # beyond twice the schedule of retries, which holds stretch
@@ -39,6 +43,22 @@ def prepare(farm: Farm) -> None:
     """What must be true before any work: a fit Redis and a bucket. Raises SetupError."""
     farm.broker.check_setup()
     farm.store.ensure_bucket()
+
+
+def mend_clock(farm: Farm, watch: ClockWatch) -> None:
+    """When the database's clock was set back, shorten what it has left in the future."""
+    steady_s = time.monotonic()
+    if not watch.was_set_back(farm.database.read(read_clock), steady_s):
+        return
+    mended = farm.database.transact(
+        lambda conn: set_back.mend(
+            conn,
+            lease_s=farm.settings.lease_s,
+            delivery_lease_s=courier.lease_s(farm.settings),
+        )
+    )
+    if mended:
+        log.warning("the database's clock was set back: shortened %d leases and waits", mended)
 
 
 def tick(farm: Farm) -> None:
@@ -102,12 +122,13 @@ def _sweep_webhooks(farm: Farm) -> None:
 def run(settings: Settings, stop: threading.Event, *, sweep_every_s: float = 60.0) -> None:
     """Tick every `scheduler_period_s` until told to stop; outages are waited out."""
     with farm_of(settings) as farm, retaining(farm, stop, every_s=sweep_every_s):
-        prepared, next_sweep = False, 0.0
+        prepared, next_sweep, clock_watch = False, 0.0, ClockWatch()
         while not stop.is_set():
             try:
                 if not prepared:
                     prepare(farm)
                     prepared = True
+                mend_clock(farm, clock_watch)
                 tick(farm)
                 if time.monotonic() >= next_sweep:
                     sweep(farm)

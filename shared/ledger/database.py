@@ -16,12 +16,17 @@ from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
+from shared import silent_peers
 from shared.errors import LedgerBusyError
 
 T = TypeVar("T")
 BUSY_TIMEOUT_S = 10.0
-# serialization failure, deadlock, lock not available, cannot connect now, admin shutdown ...
-_RETRIED_SQLSTATES = frozenset({"40001", "40P01", "55P03", "57P01", "57P02", "57P03", "53300"})
+IDLE_TRANSACTION_S = 5
+# serialization failure, deadlock, lock not available, idle in a transaction for too long,
+# admin shutdown, crash shutdown, cannot connect now, too many connections
+_RETRIED_SQLSTATES = frozenset(
+    {"40001", "40P01", "55P03", "25P03", "57P01", "57P02", "57P03", "53300"}
+)
 
 
 class Database:
@@ -102,15 +107,23 @@ def _make_engine(url: str, pool_size: int) -> Engine:
     if parsed.get_backend_name() != "sqlite":
         if parsed.drivername == "postgresql":
             parsed = parsed.set(drivername="postgresql+psycopg")
-        return create_engine(
+        engine = create_engine(
             parsed,
             pool_size=pool_size,
             max_overflow=pool_size,
             pool_timeout=10,
             pool_pre_ping=True,
             pool_recycle=1_800,
-            connect_args={"connect_timeout": 5, "keepalives_idle": 15, "keepalives_count": 3},
+            connect_args={
+                "connect_timeout": 5,
+                "keepalives_idle": silent_peers.IDLE_S,
+                "keepalives_interval": silent_peers.PROBE_EVERY_S,
+                "keepalives_count": silent_peers.PROBES,
+                "tcp_user_timeout": silent_peers.UNANSWERED_S * 1000,
+            },
         )
+        event.listen(engine, "connect", _configure_postgresql)
+        return engine
     if parsed.database:
         Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
     engine = create_engine(
@@ -122,6 +135,27 @@ def _make_engine(url: str, pool_size: int) -> Engine:
     event.listen(engine, "connect", _configure_sqlite)
     event.listen(engine, "begin", _begin_immediate)
     return engine
+
+
+def _configure_postgresql(dbapi_connection: Any, _record: Any) -> None:  # noqa: ANN401
+    """Have the server give up a session whose process is gone or frozen, and its locks with it.
+
+    Transactions hold SQL only, so one that idles for seconds belongs to nobody who will go on soon.
+    """
+    limits = {
+        "idle_in_transaction_session_timeout": f"{IDLE_TRANSACTION_S}s",
+        "tcp_keepalives_idle": str(silent_peers.IDLE_S),
+        "tcp_keepalives_interval": str(silent_peers.PROBE_EVERY_S),
+        "tcp_keepalives_count": str(silent_peers.PROBES),
+        "tcp_user_timeout": f"{silent_peers.UNANSWERED_S}s",
+    }
+    settings = ", ".join(
+        f"set_config('{name}', '{limit}', false)" for name, limit in limits.items()
+    )
+    cursor = dbapi_connection.cursor()
+    cursor.execute(f"SELECT {settings}")
+    cursor.close()
+    dbapi_connection.commit()
 
 
 def _configure_sqlite(dbapi_connection: sqlite3.Connection, _record: Any) -> None:  # noqa: ANN401

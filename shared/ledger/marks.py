@@ -47,8 +47,8 @@ _NOTE = (
 
 
 def is_due(marked_at: float | None, now: float) -> bool:
-    """Whether a part whose last mark is of then should leave one now."""
-    return marked_at is None or now - marked_at >= MARK_EVERY_S
+    """Whether a part whose last mark is of then should leave one now; also of a time to come."""
+    return marked_at is None or not 0 <= now - marked_at < MARK_EVERY_S
 
 
 def leave(conn: Connection, job_id: str, part: int, now: float) -> None:

@@ -7,13 +7,13 @@ and races find their WHERE clause empty and change nothing.
 from dataclasses import dataclass
 
 from sqlalchemy import (
-    Boolean,
     Connection,
     Float,
     Integer,
     String,
     and_,
     bindparam,
+    case,
     exists,
     func,
     or_,
@@ -141,14 +141,17 @@ def renew(conn: Connection, job_id: str, index: int, token: int, *, lease_s: flo
     return conn.execute(_RENEW, where | {"the_lease_s": lease_s}).rowcount == 1
 
 
+IS_UNSETTLED = or_(
+    *(_c.state == s for s in (SegmentState.LEASED, SegmentState.PENDING, SegmentState.DISPATCHED))
+)
 _FALL_BACK = (
     update(t.segment)
-    .where(THE_SEGMENT, _c.token == TOKEN, _c.state == SegmentState.LEASED, JOB_RENDERS)
+    .where(THE_SEGMENT, _c.token == TOKEN, IS_UNSETTLED, JOB_RENDERS)
     .values(
         state=SegmentState.PENDING,
         fallback=True,
         content_key=bindparam("the_key"),
-        attempt=_c.attempt - 1,
+        attempt=case((_c.state == SegmentState.LEASED, _c.attempt - 1), else_=_c.attempt),
         crashes=0,
         suspect=False,
         not_before=db_now(),
@@ -163,7 +166,7 @@ def fall_back(
 ) -> bool:
     """Give a segment that its job's engine gave up to the fallback engine, with a clean record.
 
-    `content_key` is the fallback's. False: it was not this token's.
+    `content_key` is the fallback's. False: this is not its newest token, or it is settled.
     """
     where = {"the_job": job_id, "the_index": index, "the_token": token}
     found = {"the_key": content_key, "the_error": error[:500]}
@@ -179,8 +182,6 @@ _RELEASE = (
     .values(
         state=SegmentState.PENDING,
         attempt=_c.attempt - 1,
-        crashes=_c.crashes + bindparam("the_crashes"),
-        suspect=or_(_c.suspect, bindparam("the_suspicion", type_=Boolean)),
         not_before=db_now() + bindparam("the_delay_s"),
         lease_until=None,
         error=bindparam("the_error"),
@@ -189,27 +190,11 @@ _RELEASE = (
 
 
 def release(
-    conn: Connection,
-    job_id: str,
-    index: int,
-    token: int,
-    *,
-    delay_s: float,
-    error: str,
-    crashed: bool = False,
-    suspect: bool = False,
+    conn: Connection, job_id: str, index: int, token: int, *, delay_s: float, error: str
 ) -> bool:
-    """Give a claim back for a later try; burns no attempt. False: it was not this token's.
-
-    `crashed` counts a crash alone against the segment; a `suspect` runs alone from now on.
-    """
+    """Give a claim back for a later try; burns no attempt. False: it was not this token's."""
     where = {"the_job": job_id, "the_index": index, "the_token": token}
-    reasons = {
-        "the_crashes": int(crashed),
-        "the_suspicion": suspect,
-        "the_delay_s": delay_s,
-        "the_error": error[:500],
-    }
+    reasons = {"the_delay_s": delay_s, "the_error": error[:500]}
     if conn.execute(_RELEASE, where | reasons).rowcount != 1:
         return False
     refresh_heads(conn, [job_id])

@@ -9,14 +9,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, func, or_, select, update
+from sqlalchemy import Connection, Row, bindparam, func, select, update
 
 from shared.jobs import JobState, OnError
 from shared.ledger import jobs, marks, objects, renderings, steps
 from shared.ledger import tables as t
 from shared.ledger.clock import db_now
+from shared.ledger.offers import refresh_heads
 from shared.ledger.renderings import Audio
-from shared.ledger.segments import JOB, JOB_RENDERS, THE_SEGMENT, TOKEN
+from shared.ledger.segments import IS_UNSETTLED, JOB, JOB_RENDERS, THE_SEGMENT, TOKEN
 from shared.segments import SegmentState
 from shared.steps import StepKind
 
@@ -30,13 +31,10 @@ class Committed:
 
 
 _c, _p = t.segment.c, t.part.c
-# The newest token may settle its segment even after its lease ran out (decision 0002).
-_UNSETTLED = or_(
-    *(_c.state == s for s in (SegmentState.LEASED, SegmentState.PENDING, SegmentState.DISPATCHED))
-)
 _COMMIT = (
     update(t.segment)
-    .where(THE_SEGMENT, _c.token == TOKEN, _UNSETTLED, JOB_RENDERS)
+    # The newest token may settle its segment even after its lease ran out (decision 0002).
+    .where(THE_SEGMENT, _c.token == TOKEN, IS_UNSETTLED, JOB_RENDERS)
     .values(
         state=SegmentState.DONE,
         object_key=bindparam("the_key"),
@@ -109,7 +107,7 @@ def _columns(audio: Audio) -> dict[str, object]:
 
 _QUARANTINE = (
     update(t.segment)
-    .where(THE_SEGMENT, _c.token == TOKEN, _c.state == SegmentState.LEASED, JOB_RENDERS)
+    .where(THE_SEGMENT, _c.token == TOKEN, IS_UNSETTLED, JOB_RENDERS)
     .values(
         state=SegmentState.QUARANTINED,
         error=bindparam("the_error"),
@@ -123,7 +121,8 @@ _QUARANTINE = (
 def quarantine(conn: Connection, job_id: str, index: int, token: int, error: str) -> Committed:
     """Give a segment up: it becomes a named gap and its part goes on without it.
 
-    A job that would rather have nothing than a gap (`on_error`) fails here and now.
+    `token` is its newest, whether it is leased or its lease has run out. A job that would rather
+    have nothing than a gap (`on_error`) fails here and now.
     """
     where = {"the_job": job_id, "the_index": index, "the_token": token}
     row = conn.execute(_QUARANTINE, where | {"the_error": error[:500]}).one_or_none()
@@ -131,6 +130,7 @@ def quarantine(conn: Connection, job_id: str, index: int, token: int, error: str
         return Committed(won=False)
     tally = Tally(quarantined=1)
     tally.add(index, chars=row.chars, audio_s=0.0)
+    refresh_heads(conn, [job_id])  # it may have been waiting
     steps_ready = settle(conn, job_id, {row.part: tally})
     spec = conn.execute(select(t.job.c.spec).where(t.job.c.id == job_id)).scalar_one()
     if spec.get("on_error") == OnError.FAIL:

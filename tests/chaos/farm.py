@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ FARM_ENVIRONMENT = {
     "VOXFARM_WEBHOOK_ALLOW_HTTP": "true",
     "VOXFARM_WEBHOOK_ALLOWED_NETWORKS": '["127.0.0.0/8"]',
     "VOXFARM_WEBHOOK_TIMEOUT_S": "5",
+    "VOXFARM_HOST_SILENCE_S": "5",  # as usual, longer than a lease
 }
 DEADLINE_S = 90.0
 
@@ -37,8 +39,9 @@ DEADLINE_S = 90.0
 class ChaosFarm:
     """A real `voxfarm up` that can be wounded and, when its supervisor is killed, started again."""
 
-    def __init__(self, data_dir: Path) -> None:
+    def __init__(self, data_dir: Path, environment: Mapping[str, str] = FARM_ENVIRONMENT) -> None:
         self.data_dir = data_dir
+        self.environment = environment
         self.crash_file = data_dir / "crash-at"
         self.sick_file = data_dir / "sick"
         self.process: subprocess.Popen[bytes] | None = None
@@ -47,9 +50,10 @@ class ChaosFarm:
 
     def start(self) -> None:
         tone = {"delay_s": 0.05, "sick_file": str(self.sick_file)}
-        environment = FARM_ENVIRONMENT | {
-            "VOXFARM_CRASH_FILE": str(self.crash_file),
+        environment = {
             "VOXFARM_ENGINE_OPTIONS": json.dumps({"tone": tone}),
+            **self.environment,
+            "VOXFARM_CRASH_FILE": str(self.crash_file),
         }
         self.process = start_up(self.data_dir, ["--engine", "tone", "--nodes", "2"], environment)
         self.url = wait_ready(self.process, self.data_dir)
@@ -64,7 +68,11 @@ class ChaosFarm:
         return Watched(psutil.Process(self.process.pid), self.data_dir, self.url)
 
     def submit(self, **changes: object) -> str:
-        body = {"chapters": CHAPTERS, "engine": "tone", "format": "flac", "reuse": False} | changes
+        body = {"chapters": CHAPTERS, "engine": "tone", "format": "flac", "reuse": False}
+        return self.send(body | changes)
+
+    def send(self, body: Mapping[str, object]) -> str:
+        """Submit a job and return its id."""
         key = os.urandom(8).hex()
         deadline = time.monotonic() + DEADLINE_S
         while True:  # an API that was killed before its answer is asked again with the same key
@@ -107,9 +115,9 @@ class ChaosFarm:
                 return
             time.sleep(0.02)
 
-    def end_of(self, job_id: str) -> dict[str, object]:
+    def end_of(self, job_id: str, within_s: float = DEADLINE_S) -> dict[str, object]:
         """Wait for the job's end and return it."""
-        deadline = time.monotonic() + DEADLINE_S
+        deadline = time.monotonic() + within_s
         while (job := self.get(f"/v1/jobs/{job_id}"))["state"] in {
             "accepted",
             "planning",
@@ -135,14 +143,17 @@ class ChaosFarm:
     def manifest(self, job_id: str) -> dict[str, object]:
         files = self.get(f"/v1/jobs/{job_id}/deliverables")["files"]
         [url] = [f["url"] for f in files if f["kind"] == "manifest"]  # type: ignore[attr-defined,index]
-        return dict(httpx.get(url, timeout=20).raise_for_status().json())
+        return dict(json.loads(self.fetch(url)))
 
     def _download(self, url: str) -> np.ndarray:
+        return soundfile.read(io.BytesIO(self.fetch(url)), dtype="int16")[0]
+
+    def fetch(self, url: str) -> bytes:
+        """A file by its presigned URL."""
         deadline = time.monotonic() + DEADLINE_S
         while True:
             try:
-                content = httpx.get(url, timeout=20).raise_for_status().content
-                return soundfile.read(io.BytesIO(content), dtype="int16")[0]
+                return httpx.get(url, timeout=20).raise_for_status().content
             except httpx.HTTPError:
                 if time.monotonic() > deadline:
                     raise

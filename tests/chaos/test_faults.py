@@ -1,8 +1,11 @@
 """Sentences and messages that go wrong, on the same real farm."""
 
+import time
+
 import numpy as np
 import pytest
 
+from shared.broker import ANSWER_S
 from tests.chaos.farm import SENTENCES, ChaosFarm
 from worker.engines.tone import utterance_hash
 from worker.engines.tone_code import decode
@@ -14,7 +17,7 @@ def heard(pcm: np.ndarray) -> list[str]:
     return [mark.hash_hex for mark in decode(pcm.astype(np.float32) / 32_768, 24_000)]
 
 
-@pytest.mark.parametrize("fault", ["[[crash]]", "[[fail]]"])
+@pytest.mark.parametrize("fault", ["[[crash]]", "[[fail]]", "[[hang]]"])
 def test_a_poison_sentence_becomes_a_named_gap_and_costs_no_neighbour(
     farm: ChaosFarm, fault: str
 ) -> None:
@@ -88,3 +91,15 @@ def test_many_jobs_at_once_keep_their_sentences_apart(farm: ChaosFarm) -> None:
     ids = [farm.submit(tier=tier) for tier in ("rush", "standard", "bulk", "standard")]
     for job_id in ids:
         farm.check(farm.finish(job_id))
+
+
+def test_workers_go_on_after_a_redis_that_stood_still(farm: ChaosFarm) -> None:
+    job_id = farm.submit()
+    for fraction in (0.1, 0.5):
+        farm.wait_for_fraction(job_id, fraction)
+        [valkey] = farm.watched().processes("valkey")
+        valkey.suspend()
+        time.sleep(ANSWER_S + 2)  # acknowledgements fail
+        valkey.resume()
+    farm.check(farm.finish(job_id))
+    farm.check(farm.finish(farm.submit()))
