@@ -5,9 +5,10 @@ Knows rows; what follows from them for a job's time is decided in `shared.schedu
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, func, select
+from sqlalchemy import Connection, Float, Row, Select, bindparam, func, select
 
 from shared.jobs import JobState
 from shared.ledger import marks
@@ -39,12 +40,13 @@ def read(conn: Connection, since: float) -> list[Rendered]:
     now = read_clock(conn)
     rows = [
         *(row for tier in Tier for row in conn.execute(_rendering(tier))),
-        *conn.execute(_ended(since)),
+        *conn.execute(_ended(), {"since": since}),
     ][: 2 * MOST_JOBS]
     found = marks.since(conn, [row.id for row in rows], since - 2 * marks.MARK_EVERY_S)
     return [_rendered(row, found.get(row.id, []), since, now) for row in rows]
 
 
+@cache
 def _rendering(tier: Tier) -> Select[Any]:
     c = t.job.c
     return (
@@ -55,11 +57,12 @@ def _rendering(tier: Tier) -> Select[Any]:
     )
 
 
-def _ended(since: float) -> Select[Any]:
+@cache
+def _ended() -> Select[Any]:
     c = t.job.c
     return (
         _sums()
-        .where(t.IS_SETTLED_JOB, c.ended_at >= since)
+        .where(t.IS_SETTLED_JOB, c.ended_at >= bindparam("since", type_=Float(53)))
         .order_by(c.ended_at.desc())
         .limit(MOST_JOBS)
     )

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, func, select, update
@@ -289,6 +290,7 @@ def counts_by_state(conn: Connection) -> dict[str, int]:
     return {row[0]: row[1] for row in rows}
 
 
+@cache  # built once: that costs more than running it
 def _with_progress() -> Select[Any]:
     return select(t.job, *progress.columns(), db_now().label("now"))
 
