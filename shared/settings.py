@@ -187,7 +187,7 @@ class Settings(BaseSettings):
         default=8, ge=1, le=64, description="sentences stored in one object and committed together"
     )
     commit_wait_s: float = Field(
-        default=0.25,
+        default=0.5,
         ge=0,
         description="a finished sentence waits so long for others to be committed with; "
         "rush never waits",

@@ -24,6 +24,7 @@ from shared.settings import Settings
 from shared.store_http import store_http
 
 STREAM_BYTES = 1024 * 1024
+_LEAST_PART_BYTES = 5 * 1024 * 1024  # by the rules of S3
 CONNECTIONS = 20  # more than any process has threads that talk to the store
 _REFUSED = frozenset(
     {
@@ -68,7 +69,7 @@ class ObjectStore(Protocol):
         ...
 
     def put(self, key: str, data: bytes, *, content_type: str) -> None:
-        """Store a small object in one request."""
+        """Store an object in one request."""
         ...
 
     def get(self, key: str, offset_bytes: int = 0, size_bytes: int | None = None) -> bytes:
@@ -127,7 +128,12 @@ class S3Store:
         """See ObjectStore."""
         with _store_errors():
             self._client.put_object(
-                self._bucket, key, io.BytesIO(data), len(data), content_type=content_type
+                self._bucket,
+                key,
+                io.BytesIO(data),
+                len(data),
+                content_type=content_type,
+                part_size=max(len(data), _LEAST_PART_BYTES),  # else the SDK cuts it
             )
 
     def get(self, key: str, offset_bytes: int = 0, size_bytes: int | None = None) -> bytes:

@@ -30,7 +30,8 @@ from worker.assembly.stitch import Clip, Stitcher
 from worker.closing import close_job
 from worker.engines.base import Samples
 from worker.fetching import fetched
-from worker.step_progress import StepLease, StepLostError, drop_unknown, rows_of, upload_to
+from worker.step_progress import StepLease, StepLostError, drop_unknown, rows_of
+from worker.uploading import upload_to
 
 log = logging.getLogger(__name__)
 
@@ -114,7 +115,7 @@ def _make(
 ) -> Deliverable:
     """Stitch, encode and upload the part's file."""
     stitcher = Stitcher(in_rate_hz=spec.engine_rate_hz, out_rate_hz=spec.sample_rate_hz)
-    with upload_to(farm, key, CONTENT_TYPES[spec.format]) as upload:
+    with upload_to(farm.store, key, CONTENT_TYPES[spec.format]) as upload:
         size_bytes = write_audio(
             stitcher.blocks(_clips(farm, claimed, progress)),
             encoder_for(spec.format, spec.sample_rate_hz),
@@ -129,7 +130,7 @@ def _make(
         content_type=CONTENT_TYPES[spec.format],
         object_key=key,
         size_bytes=size_bytes,
-        sha256=_sha256_of_stored(farm, key, size_bytes, progress),
+        sha256=upload.sha256 or _sha256_of_stored(farm, key, size_bytes, progress),
         samples=stitcher.total_samples,
         rate_hz=spec.sample_rate_hz,
         timeline=[
@@ -169,10 +170,7 @@ _NOTHING = np.zeros(0, np.float32)
 
 
 def _sha256_of_stored(farm: Farm, key: str, size_bytes: int, progress: Callable[[], None]) -> str:
-    """Read the file back: the hash says what the store holds, not what we meant to store.
-
-    (The stream itself cannot be hashed as it is written, since its first part comes last.)
-    """
+    """Read a large file back: it cannot be hashed as it is written, since its head comes last."""
     digest, total = hashlib.sha256(), 0
     for piece in farm.store.stream(key):
         progress()

@@ -15,7 +15,8 @@ from shared.ledger.tables import WHOLE_JOB
 from shared.segments import SegmentKind, SegmentState
 from worker.assembly.manifest import Omission, SegmentEntry, Substitution, manifest_json
 from worker.assembly.multipart import write_bytes
-from worker.step_progress import StepLease, drop_unknown, rows_of, upload_to
+from worker.step_progress import StepLease, drop_unknown, rows_of
+from worker.uploading import upload_to
 
 MANIFEST_NAME = "manifest.json"
 
@@ -48,7 +49,7 @@ def close_job(farm: Farm, claimed: StepClaim) -> None:
             for row in rows_of(farm, claimed, lease.progress)
         ),
     )
-    with upload_to(farm, key, "application/json") as upload:
+    with upload_to(farm.store, key, "application/json") as upload:
         size_bytes = write_bytes(_hashed(pieces, digest.update), upload)
     crash_point("manifest.stored")
     manifest = Deliverable(

@@ -1,15 +1,13 @@
-"""What long steps share: a lease renewed by progress, uploads that end whole, rows in pages."""
+"""What long steps share: a lease renewed by progress, rows in pages, files that lost."""
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 
 from shared.errors import FatalError
 from shared.farm import Farm
 from shared.ledger import objects, segment_records, steps
 from shared.ledger.segment_records import SegmentRecord
 from shared.ledger.steps import StepClaim
-from shared.storage import MultipartUpload
 
 PAGE = 500  # segment rows read at a time
 
@@ -36,18 +34,6 @@ class StepLease:
         ):
             raise StepLostError
         self._renewed_at = time.monotonic()
-
-
-@contextmanager
-def upload_to(farm: Farm, key: str, content_type: str) -> Iterator[MultipartUpload]:
-    """A multipart upload that is completed at the end of the block, or aborted on any error."""
-    upload = farm.store.open_multipart(key, content_type=content_type)
-    try:
-        yield upload
-        upload.complete()
-    except BaseException:
-        upload.abort()
-        raise
 
 
 def drop_unknown(farm: Farm, key: str) -> None:

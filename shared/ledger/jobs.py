@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, func, select, update
+from sqlalchemy import Connection, Row, Select, bindparam, func, select, update
 
 from shared.deadlines import job_due_at
 from shared.errors import NotFoundError
@@ -262,13 +262,14 @@ def end(
     return True
 
 
+_STILL_RENDERING = select(t.job.c.id, t.job.c.paused).where(
+    t.job.c.id.in_(bindparam("ids", expanding=True)), t.job.c.state == JobState.RENDERING
+)
+
+
 def still_rendering(conn: Connection, job_ids: Collection[str]) -> dict[str, bool]:
     """Those of these jobs that are being rendered, by whether they are paused."""
-    rows = conn.execute(
-        select(t.job.c.id, t.job.c.paused).where(
-            t.job.c.id.in_(job_ids), t.job.c.state == JobState.RENDERING
-        )
-    )
+    rows = conn.execute(_STILL_RENDERING, {"ids": list(job_ids)})
     return {row.id: row.paused for row in rows}
 
 

@@ -18,8 +18,11 @@ def encode_segment(samples: Samples, rate_hz: int) -> bytes:
     """Encode float32 mono samples in [-1, 1] as FLAC, 24 bits; louder samples are clipped."""
     sink = io.BytesIO()
     full_scale = 2 ** (SIGNIFICANT_BITS - 1)
-    steps = np.clip(np.rint(samples * np.float32(full_scale)), -full_scale, full_scale - 1)
-    left_aligned = steps.astype(np.int32) << (32 - SIGNIFICANT_BITS)
+    steps = samples * np.float32(full_scale)
+    np.rint(steps, out=steps)
+    np.clip(steps, -full_scale, full_scale - 1, out=steps)
+    left_aligned = steps.astype(np.int32)
+    left_aligned <<= 32 - SIGNIFICANT_BITS
     soundfile.write(
         sink,
         left_aligned,
