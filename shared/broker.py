@@ -62,7 +62,6 @@ def build_celery(settings: Settings) -> Celery:
         worker_hijack_root_logger=False,
         worker_consumer="worker.patient_events:PatientConsumer",
         worker_log_color=False,
-        broker_transport="shared.redis_transport:Transport",
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,
         broker_connection_timeout=5,

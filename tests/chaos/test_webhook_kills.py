@@ -11,12 +11,13 @@ from tests.receiver import Receiver, running_receiver
 pytestmark = pytest.mark.chaos
 
 CHAPTERS = [{"title": "One", "text": "\n\n".join(f"This is one {n} speaking." for n in range(5))}]
+MORE_KINDS = ("scheduler", "valkey", "cpu worker")
 POINTS = (
-    "manifest.committed",
-    "webhook.marked",
+    pytest.param("manifest.committed", marks=pytest.mark.long),
+    pytest.param("webhook.marked", marks=pytest.mark.long),
     "webhook.claimed",
     "webhook.sent",
-    "webhook.settled",
+    pytest.param("webhook.settled", marks=pytest.mark.long),
 )
 
 
@@ -53,7 +54,10 @@ def test_a_process_killed_on_the_way_costs_no_webhook(
     assert 1 <= len(receiver.received) <= 2
 
 
-@pytest.mark.parametrize("kind", ["deliver worker", "scheduler", "valkey", "cpu worker"])
+@pytest.mark.parametrize(
+    "kind",
+    ["deliver worker", *(pytest.param(k, marks=pytest.mark.long) for k in MORE_KINDS)],
+)
 def test_a_killed_process_costs_no_webhook(farm: ChaosFarm, receiver: Receiver, kind: str) -> None:
     job_id = farm.submit(chapters=CHAPTERS, webhook={"url": receiver.url})
     deadline = time.monotonic() + DEADLINE_S

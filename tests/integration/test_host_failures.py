@@ -4,6 +4,7 @@ import os
 import signal
 import socket
 import struct
+import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -23,7 +24,10 @@ from worker.host.wire import MAX_HEADER_BYTES, encode
 
 def say(host: RunningHost, text: str, **changes: Any) -> Samples:
     alone = changes.pop("alone", False)
-    return host.link.synthesize(utterance(text, **changes), on_progress=ignore, alone=alone)
+    on_waiting = changes.pop("on_waiting", ignore)
+    return host.link.synthesize(
+        utterance(text, **changes), on_progress=ignore, on_waiting=on_waiting, alone=alone
+    )
 
 
 def spoken(samples: Samples, text: str) -> bool:
@@ -31,10 +35,13 @@ def spoken(samples: Samples, text: str) -> bool:
 
 
 def together(host: RunningHost, pool: ThreadPoolExecutor, texts: list[str]) -> list[Future[Any]]:
-    """Say texts so that they share a batch: they wait while a first one is spoken."""
+    """Say texts so that they share a batch, the first in front: they wait for one being spoken."""
     futures = [pool.submit(say, host, "First of all.")]
     time.sleep(0.1)
-    return futures + [pool.submit(say, host, t, due_at=float(n)) for n, t in enumerate(texts)]
+    waits = threading.Event()
+    futures.append(pool.submit(say, host, texts[0], due_at=0.0, on_waiting=waits.set))
+    assert waits.wait(20)
+    return futures + [pool.submit(say, host, t, due_at=1.0) for t in texts[1:]]
 
 
 def test_a_crash_is_seen_at_once_and_a_new_host_serves_the_same_link() -> None:
@@ -55,7 +62,7 @@ def test_a_crash_is_seen_at_once_and_a_new_host_serves_the_same_link() -> None:
 
 
 def test_those_who_shared_the_device_with_a_crash_know_that_they_were_not_alone() -> None:
-    with running_host(delay_s=0.4) as host, ThreadPoolExecutor(3) as pool:
+    with running_host(delay_s=0.8) as host, ThreadPoolExecutor(3) as pool:
         futures = together(host, pool, ["[[crash]]", "Innocent."])
         assert spoken(futures[0].result(20), "First of all.")
         for future in futures[1:]:
@@ -65,7 +72,7 @@ def test_those_who_shared_the_device_with_a_crash_know_that_they_were_not_alone(
 
 
 def test_those_who_only_waited_when_it_crashed_are_not_suspected() -> None:
-    with running_host(delay_s=0.4, slots=1) as host, ThreadPoolExecutor(3) as pool:
+    with running_host(delay_s=0.8, slots=1) as host, ThreadPoolExecutor(3) as pool:
         futures = together(host, pool, ["[[crash]]", "Innocent."])
         assert isinstance(futures[1].exception(20), HostLostError)
         innocent = futures[2].exception(20)
