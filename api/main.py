@@ -50,7 +50,7 @@ def create_app(farm: Farm) -> FastAPI:
     keyring = _keyring(farm)
     rates = MovingWindow(settings.requests_per_s) if settings.requests_per_s else None
     metrics = Metrics(farm.database)
-    waker = Waker(lambda _ready: farm.dispatcher.send_steps())
+    waker = Waker(farm.dispatcher.send_steps)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:

@@ -3,8 +3,8 @@
 A book of 5,000 sentences is rendered once. Then, again and again: a job that renders nothing but
 encodes every chapter (its pauses differ by a hair) shows what assembly alone takes, and an edition
 with three new sentences shows what an edit takes. A text in one piece, where an edit has the whole
-file encoded again, is measured too: there the edit's wall is held against its own assembly, for on
-a busy machine two assemblies of the same text differ by more than all else takes.
+file encoded again, is judged likewise; the edit's wall over its own assembly (`ratio_own`) is
+printed beside it, since on a busy machine two assemblies of the same text differ.
 
 Run: python -m benchmarks.edited --json - (--quick: 500 sentences, one run)
 """
@@ -132,7 +132,7 @@ def main() -> None:
         at_most("chapters encoded again", float(str(chaptered["chapters_encoded"])), EDITS),
         at_most("wall of an edit / assembly alone", float(str(chaptered["ratio"])), WALL_TARGET),
         at_most("claims of an edit, one text", float(str(plain["claims"])), EDITS),
-        at_most("wall / its own assembly, one text", float(str(plain["ratio_own"])), WALL_TARGET),
+        at_most("wall / assembly alone, one text", float(str(plain["ratio"])), WALL_TARGET),
     ]
     emit({"sentences": sentences, "chapters": chaptered, "one_text": plain}, bars, args.json)
     sys.exit(0 if all(bar.ok for bar in bars) else 1)

@@ -3,7 +3,7 @@
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from itertools import islice
 from pathlib import Path
@@ -27,6 +27,7 @@ from shared.tiers import Tier
 
 PATIENCE_S = 120.0
 SHORT_PATIENCE_S = 5.0
+STOPPED = frozenset({JobState.FAILED, JobState.CANCELLED})
 
 JobId = Annotated[str, typer.Argument(metavar="JOB", help="The job's id; see: voxfarm jobs list.")]
 
@@ -72,8 +73,8 @@ def show_command(
     """Show one job and its files."""
     with told(as_json=as_json), _client(url, key, data, SHORT_PATIENCE_S) as client:
         job = client.job(job_id)
-        ended_well = job.state in {JobState.COMPLETED, JobState.PARTIAL}
-        files = client.deliverables(job.id) if ended_well else ()
+        has_files = job.state.ended and job.state is not JobState.EXPIRED
+        files = client.deliverables(job.id) if has_files else ()
         if as_json:
             shown = [file.model_dump(mode="json") for file in files]
             _print_json({**job.model_dump(mode="json"), "files": shown})
@@ -114,74 +115,38 @@ def wait_command(
         require_whole(job)
 
 
-@jobs_app.command("pause")
-def pause_command(
-    *,
-    job_id: JobId,
-    as_json: options.AsJson = False,
-    url: options.Url = None,
-    key: options.Key = None,
-    data: options.Data = None,
-) -> None:
-    """Let a job stand still; its share of the farm goes to others at once."""
-    with told(as_json=as_json), _client(url, key, data, SHORT_PATIENCE_S) as client:
-        _tell(client.pause(job_id), as_json=as_json)
+def _add_verb(name: str, ask: Callable[[FarmClient, str], Job], help_: str) -> None:
+    """Add a command that asks the farm for one thing and tells how the job stands then."""
+
+    @jobs_app.command(name, help=help_)
+    def command(
+        *,
+        job_id: JobId,
+        as_json: options.AsJson = False,
+        url: options.Url = None,
+        key: options.Key = None,
+        data: options.Data = None,
+    ) -> None:
+        with told(as_json=as_json), _client(url, key, data, SHORT_PATIENCE_S) as client:
+            _tell(ask(client, job_id), as_json=as_json)
 
 
-@jobs_app.command("resume")
-def resume_command(
-    *,
-    job_id: JobId,
-    as_json: options.AsJson = False,
-    url: options.Url = None,
-    key: options.Key = None,
-    data: options.Data = None,
-) -> None:
-    """Let a paused job go on; its due time moves by the pause."""
-    with told(as_json=as_json), _client(url, key, data, SHORT_PATIENCE_S) as client:
-        _tell(client.resume(job_id), as_json=as_json)
-
-
-@jobs_app.command("cancel")
-def cancel_command(
-    *,
-    job_id: JobId,
-    as_json: options.AsJson = False,
-    url: options.Url = None,
-    key: options.Key = None,
-    data: options.Data = None,
-) -> None:
-    """Cancel a job. What it made so far is not delivered."""
-    with told(as_json=as_json), _client(url, key, data, SHORT_PATIENCE_S) as client:
-        _tell(client.cancel(job_id), as_json=as_json)
-
-
-@jobs_app.command("delete")
-def delete_command(
-    *,
-    job_id: JobId,
-    as_json: options.AsJson = False,
-    url: options.Url = None,
-    key: options.Key = None,
-    data: options.Data = None,
-) -> None:
-    """Remove a job's files and text now; its record stays. A live job is cancelled first."""
-    with told(as_json=as_json), _client(url, key, data, SHORT_PATIENCE_S) as client:
-        _tell(client.delete(job_id), as_json=as_json)
-
-
-@jobs_app.command("retry")
-def retry_command(
-    *,
-    job_id: JobId,
-    as_json: options.AsJson = False,
-    url: options.Url = None,
-    key: options.Key = None,
-    data: options.Data = None,
-) -> None:
-    """Take a partial or failed job up again. Only what is missing is rendered."""
-    with told(as_json=as_json), _client(url, key, data, SHORT_PATIENCE_S) as client:
-        _tell(client.retry(job_id), as_json=as_json)
+for _name, _ask, _help in (
+    ("pause", FarmClient.pause, "Let a job stand still; its share of the farm goes to others."),
+    ("resume", FarmClient.resume, "Let a paused job go on; its due time moves by the pause."),
+    ("cancel", FarmClient.cancel, "Cancel a job. Files that were finished can be downloaded."),
+    (
+        "retry",
+        FarmClient.retry,
+        "Take a partial or failed job up again. Only what is missing is rendered.",
+    ),
+    (
+        "delete",
+        FarmClient.delete,
+        "Remove a job's files and text now; its record stays. A live job is cancelled first.",
+    ),
+):
+    _add_verb(_name, _ask, _help)
 
 
 @jobs_app.command("download")
@@ -197,11 +162,15 @@ def download_command(
     data: options.Data = None,
     patience: options.Patience = PATIENCE_S,
 ) -> None:
-    """Fetch the files of an ended job; a broken download goes on where it stopped."""
+    """Fetch the files of an ended job; a broken download goes on where it stopped.
+
+    Of a job that failed or was cancelled, those that were finished before.
+    """
     with told(as_json=as_json):
         with _client(url, key, data, patience) as client, display(quiet=quiet) as screen:
             job = client.job(job_id)
-            require_files(job)
+            if not (job.state in STOPPED and client.deliverables(job.id)):
+                require_files(job)
             many = sum(f.kind == FileKind.AUDIO for f in client.deliverables(job.id)) > 1
             outputs = Outputs(out, stem=job.title or job.id, many=many, force=force)
             files = fetch_all(client, job, outputs, screen, patience_s=patience)

@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 from shared.broker import Broker, segment_task_id, step_task_id
 from shared.crashpoints import crash_point
 from shared.errors import BrokerError
-from shared.ledger import feeding, nodes, steps
+from shared.ledger import feeding, nodes, step_turns, steps
 from shared.ledger.database import Database
 from shared.messages import SynthMessage
 from shared.scheduling.depth import window
@@ -73,7 +73,7 @@ class Dispatcher:
         window = self.settings.step_window
         alike = time.time() % ROUND_S < ALIKE_SHARE * ROUND_S
         messages = self.database.transact(
-            lambda conn: steps.dispatch(conn, window=window, alike=alike)
+            lambda conn: step_turns.dispatch(conn, window=window, alike=alike)
         )
         crash_point("dispatch.step_marked")
         if messages:

@@ -4,7 +4,8 @@ Messages carry ids and small numbers, never text or audio. `v` is the message ve
 that meets a newer one than it knows leaves the work to the ledger's backstop.
 """
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Self
 
 MESSAGE_VERSION = 1
@@ -14,8 +15,23 @@ DELIVERY_TASK = "voxfarm.deliver"
 DELIVERY_QUEUE = "deliver"
 
 
+class Message:
+    """What all messages can do: become a message body and be rebuilt from one."""
+
+    __slots__: tuple[str, ...] = ()
+
+    def to_kwargs(self) -> dict[str, object]:
+        """As Celery keyword arguments."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    @classmethod
+    def from_kwargs(cls, kwargs: Mapping[str, object]) -> Self:
+        """Rebuild from a message body; unknown keys of newer versions are ignored."""
+        return cls(**{k: v for k, v in kwargs.items() if k in cls.__slots__})
+
+
 @dataclass(frozen=True, slots=True)
-class SynthMessage:
+class SynthMessage(Message):
     """Ask a node to render one segment. `dispatch_no` makes stale copies recognisable."""
 
     job_id: str
@@ -26,18 +42,9 @@ class SynthMessage:
     tier: str
     v: int = MESSAGE_VERSION
 
-    def to_kwargs(self) -> dict[str, object]:
-        """As Celery keyword arguments."""
-        return asdict(self)
-
-    @classmethod
-    def from_kwargs(cls, kwargs: dict[str, object]) -> Self:
-        """Rebuild from a message body; unknown keys of newer versions are ignored."""
-        return cls(**{k: v for k, v in kwargs.items() if k in cls.__slots__})  # type: ignore[arg-type]
-
 
 @dataclass(frozen=True, slots=True)
-class StepMessage:
+class StepMessage(Message):
     """Ask a worker to carry out one step of a job."""
 
     step_id: str
@@ -46,30 +53,12 @@ class StepMessage:
     dispatch_no: int
     v: int = MESSAGE_VERSION
 
-    def to_kwargs(self) -> dict[str, object]:
-        """As Celery keyword arguments."""
-        return asdict(self)
-
-    @classmethod
-    def from_kwargs(cls, kwargs: dict[str, object]) -> Self:
-        """Rebuild from a message body; unknown keys of newer versions are ignored."""
-        return cls(**{k: v for k, v in kwargs.items() if k in cls.__slots__})  # type: ignore[arg-type]
-
 
 @dataclass(frozen=True, slots=True)
-class DeliveryMessage:
+class DeliveryMessage(Message):
     """Ask a worker to send one event to one webhook, and then whatever else waits for it."""
 
     delivery_id: str
     webhook_id: str
     dispatch_no: int
     v: int = MESSAGE_VERSION
-
-    def to_kwargs(self) -> dict[str, object]:
-        """As Celery keyword arguments."""
-        return asdict(self)
-
-    @classmethod
-    def from_kwargs(cls, kwargs: dict[str, object]) -> Self:
-        """Rebuild from a message body; unknown keys of newer versions are ignored."""
-        return cls(**{k: v for k, v in kwargs.items() if k in cls.__slots__})  # type: ignore[arg-type]

@@ -7,9 +7,13 @@ writer can never replace the audio that a newer token committed.
 PROBE = "probe"  # overwritten every few seconds on a local store, to see whether it takes writes
 
 
-def segment_audio(tenant: str, job_id: str, index: int, token: int) -> str:
-    """Key of the audio of one segment and of those that ended with it (24-bit FLAC each)."""
-    return f"t/{tenant}/jobs/{job_id}/segments/{index:07d}.{token}.flac"
+def segment_audio(tenant: str, job_id: str, index: int, token: int, *, together: int) -> str:
+    """Key of the audio of a segment and of those that ended with it, `together` in all (FLAC).
+
+    How many there are is in the name: one that is stored alone, because the others' company came
+    to nothing, must not replace what was stored then.
+    """
+    return f"t/{tenant}/jobs/{job_id}/segments/{index:07d}.{token}x{together}.flac"
 
 
 def deliverable(tenant: str, job_id: str, step_id: str, token: int, filename: str) -> str:

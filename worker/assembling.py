@@ -1,7 +1,7 @@
 """The assemble step: stitch, encode and upload one part.
 
 A part is assembled while others render. Everything streams: segments are fetched a little ahead,
-decoded, stitched and encoded into a multipart upload; nothing is kept on disk.
+decoded, stitched and encoded into an upload; nothing is kept on disk.
 """
 
 import hashlib

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from shared.errors import VoxfarmError
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -30,7 +32,8 @@ class Companions(Generic[Item, Result]):
     """Gathers items of the same kind for a short while. Thread-safe.
 
     `carry_out` takes 1 to `most` items of one kind and returns a result for each, in order. One of
-    the waiting threads calls it; what it raises is raised in all of them.
+    the waiting threads calls it. An error of ours (a store is away) is raised in all of them. Any
+    other may be one item's fault, so each is then carried out alone, and hears of its own only.
     A company sets out when it is full, when its first member has waited for `wait_s`, or when no
     other member is on its way: nobody waits for what will not come.
     """
@@ -86,9 +89,11 @@ class Companions(Generic[Item, Result]):
             self._lead(company)
         else:
             company.done.wait()
-        if company.error is not None:
+        if company.error is None:
+            return company.results[place]
+        if len(company.items) == 1 or isinstance(company.error, VoxfarmError):
             raise company.error
-        return company.results[place]
+        return self._carry_out([item])[0]
 
     def _strike_off(self, kind: str) -> None:
         self._on_their_way[kind] -= 1

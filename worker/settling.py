@@ -48,7 +48,9 @@ def settler(farm: Farm) -> Companions[Rendering, Outcome]:
 def _settle(farm: Farm, renderings: Sequence[Rendering]) -> list[Outcome]:
     """Store and commit renderings of one job. Raises TransientError: then none is committed."""
     first = renderings[0].claim
-    key = object_keys.segment_audio(first.tenant, first.job_id, first.index, first.token)
+    key = object_keys.segment_audio(
+        first.tenant, first.job_id, first.index, first.token, together=len(renderings)
+    )
     data = b"".join(rendering.data for rendering in renderings)
     farm.store.put(key, data, content_type="audio/flac")
     crash_point("segment.stored")

@@ -84,7 +84,7 @@ async def submit(
     if receipt.replayed:
         headers["Idempotent-Replayed"] = "true"
     if receipt.step_id is not None:
-        deps.waker.wake(receipt.step_id)
+        deps.waker.wake()
     crash_point("api.answering")
     return Response(
         receipt.job.model_dump_json(),
@@ -164,7 +164,6 @@ def retry_job(deps: With, tenant: Tenant, job_id: JobId) -> JobView:
     Files without a gap are kept; `due_at` moves by the time since the job ended. A job that is
     alive is left, and shown, as it is.
     """
-    retried = deps.transact(lambda conn: retrying.retry(conn, tenant, job_id))
-    for step_id in retried.step_ids:
-        deps.waker.wake(step_id)
-    return JobView.of(retried.job)
+    record = deps.transact(lambda conn: retrying.retry(conn, tenant, job_id))
+    deps.waker.wake()
+    return JobView.of(record)

@@ -9,11 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, delete, func, select
-from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.sql.dml import Insert
 
 from shared.ledger import objects
 from shared.ledger import tables as t
+from shared.ledger.upsert import upserts
 
 FIRST_TAKE = 0
 
@@ -38,15 +37,7 @@ _r = t.rendering.c
 _AUDIO = tuple(Audio.__slots__)
 
 
-def _record(insert: type[sqlite.Insert] | type[postgresql.Insert]) -> Insert:
-    statement = insert(t.rendering)
-    return statement.on_conflict_do_update(
-        index_elements=["tenant", "content_key", "take"],
-        set_={name: statement.excluded[name] for name in _AUDIO},
-    )
-
-
-_RECORD = {"sqlite": _record(sqlite.Insert), "postgresql": _record(postgresql.Insert)}
+_RECORD = upserts(t.rendering, ("tenant", "content_key", "take"))
 
 
 def record(conn: Connection, tenant: str, made: Mapping[tuple[str, int], Audio]) -> None:

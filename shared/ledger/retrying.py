@@ -5,7 +5,6 @@ commit is untouched, so a worker left over from the round before changes nothing
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, exists, func, select, update
 
@@ -23,15 +22,7 @@ from shared.steps import StepKind, StepState
 RETRYABLE = frozenset({JobState.PARTIAL, JobState.FAILED})
 
 
-@dataclass(frozen=True, slots=True)
-class Retried:
-    """The job as it goes on, and the steps to send."""
-
-    job: JobRecord
-    step_ids: Sequence[str] = ()
-
-
-def retry(conn: Connection, tenant: str, job_id: str) -> Retried:
+def retry(conn: Connection, tenant: str, job_id: str) -> JobRecord:
     """Begin the next round of a partial or failed job; one that is alive is left as it is.
 
     Raises NotFoundError, and ConflictError "not-retryable" for a job that lacks nothing or was
@@ -39,7 +30,7 @@ def retry(conn: Connection, tenant: str, job_id: str) -> Retried:
     """
     record = jobs.get(conn, tenant, job_id)
     if not record.state.ended:
-        return Retried(record)
+        return record
     if record.state not in RETRYABLE:
         raise ConflictError(
             f"the job is {record.state.value}: there is nothing to try again",
@@ -64,14 +55,14 @@ def retry(conn: Connection, tenant: str, job_id: str) -> Retried:
         .returning(t.job.c.webhook_events)
     ).one_or_none()
     if begun is None:  # another request was faster
-        return Retried(jobs.get(conn, tenant, job_id))
+        return jobs.get(conn, tenant, job_id)
     _forget_files(conn, job_id, _reopen_parts(conn, job_id))
     _reopen_segments(conn, job_id, now, stood_s=now - (record.ended_at or now))
     if is_progress_told(conn, tenant, begun.webhook_events or ()):
         conn.execute(update(t.job).where(t.job.c.id == job_id).values(progress_at=now))
-    step_ids = _next_steps(conn, job_id)
+    _insert_next_steps(conn, job_id)
     refresh_heads(conn, [job_id])
-    return Retried(jobs.get(conn, tenant, job_id), step_ids)
+    return jobs.get(conn, tenant, job_id)
 
 
 def _reopen_parts(conn: Connection, job_id: str) -> list[int]:
@@ -141,27 +132,28 @@ def _reopen_segments(conn: Connection, job_id: str, now: float, *, stood_s: floa
     )
 
 
-def _next_steps(conn: Connection, job_id: str) -> list[str]:
+def _insert_next_steps(conn: Connection, job_id: str) -> None:
     """Insert the steps that can run now; move the job to the state that they belong to."""
     if not _has_step(conn, job_id, StepKind.PLAN, StepState.DONE):
         if not conn.execute(select(exists().where(t.part.c.job_id == job_id))).scalar_one():
             _move(conn, job_id, JobState.ACCEPTED)
-        return [steps.insert(conn, job_id, StepKind.PLAN)]
+        steps.insert(conn, job_id, StepKind.PLAN)
+        return
     p = t.part.c
     ready = conn.execute(
         select(p.index)
         .where(p.job_id == job_id, p.remaining == 0, p.assembled.is_(False))
         .order_by(p.index)
     ).scalars()
-    step_ids = [steps.insert(conn, job_id, StepKind.ASSEMBLE, part=part) for part in ready.all()]
+    for part in ready.all():
+        steps.insert(conn, job_id, StepKind.ASSEMBLE, part=part)
     left = conn.execute(
         select(t.job.c.parts_rendering, t.job.c.parts_remaining).where(t.job.c.id == job_id)
     ).one()
     if left.parts_rendering == 0:
         _move(conn, job_id, JobState.ASSEMBLING, rendered_at=read_clock(conn))
     if left.parts_remaining == 0:
-        step_ids.append(steps.insert(conn, job_id, StepKind.ASSEMBLE))
-    return step_ids
+        steps.insert(conn, job_id, StepKind.ASSEMBLE)
 
 
 def _move(

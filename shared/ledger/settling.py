@@ -130,8 +130,8 @@ def quarantine(conn: Connection, job_id: str, index: int, token: int, error: str
         return Committed(won=False)
     tally = Tally(quarantined=1)
     tally.add(index, chars=row.chars, audio_s=0.0)
-    refresh_heads(conn, [job_id])  # it may have been waiting
     steps_ready = settle(conn, job_id, {row.part: tally})
+    refresh_heads(conn, [job_id])  # it may have been waiting
     spec = conn.execute(select(t.job.c.spec).where(t.job.c.id == job_id)).scalar_one()
     if spec.get("on_error") == OnError.FAIL:
         why = f"piece {index} could not be spoken: {error[:300]}"

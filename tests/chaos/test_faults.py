@@ -1,9 +1,13 @@
 """Sentences and messages that go wrong, on the same real farm."""
 
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
+import soundfile
 
 from shared.broker import ANSWER_S
 from tests.chaos.farm import SENTENCES, ChaosFarm
@@ -85,6 +89,25 @@ def test_a_cancelled_job_stops_and_leaves_the_farm_to_others(farm: ChaosFarm) ->
     farm.post(f"/v1/jobs/{cancelled}/cancel")
     farm.check(farm.finish(farm.submit()))
     assert farm.end_of(cancelled)["state"] == "cancelled"
+
+
+def test_what_a_cancelled_job_had_finished_can_be_downloaded(
+    farm: ChaosFarm, tmp_path: Path
+) -> None:
+    chapters = [
+        {"title": "Short", "text": "\n\n".join(SENTENCES[0][:3])},
+        {"title": "Long", "text": "\n\n".join(s for text in SENTENCES for s in text)},
+    ]
+    job_id = farm.submit(chapters=chapters)
+    while not farm.files(job_id):
+        time.sleep(0.05)
+    farm.post(f"/v1/jobs/{job_id}/cancel")
+    assert farm.end_of(job_id)["state"] == "cancelled"
+    argv = ["jobs", "download", job_id, "--data", str(farm.data_dir), "--out", str(tmp_path)]
+    subprocess.run([sys.executable, "-P", "-m", "cli", *argv, "--quiet"], check=True)
+    [file] = tmp_path.rglob("*.flac")
+    pcm, _ = soundfile.read(file, dtype="int16")
+    assert heard(pcm) == [utterance_hash(sentence, "a", 1.0) for sentence in SENTENCES[0][:3]]
 
 
 def test_many_jobs_at_once_keep_their_sentences_apart(farm: ChaosFarm) -> None:

@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import event, select
 
 from cli.servers.valkey import ValkeyServer
-from shared.ledger import jobs, plans, segments, settling, steps
+from shared.ledger import jobs, plans, segments, settling, step_turns, steps
 from shared.ledger import tables as t
 from shared.ledger.plans import PlannedPart, PlannedSegment
 from shared.segments import SegmentKind
@@ -43,7 +43,7 @@ class Story:
 
     def plan(self) -> None:
         def claim_and_plan(conn: Any) -> None:
-            steps.dispatch(conn, window=2)  # unless the API has sent it already
+            step_turns.dispatch(conn, window=2)  # unless the API has sent it already
             step = conn.execute(select(t.step).where(t.step.c.job_id == self.id)).one()
             claimed = steps.claim(conn, step.id, step.dispatch_no, lease_s=60)
             assert claimed is not None

@@ -54,7 +54,7 @@ def speak(farm: Farm, job_id: str) -> list[str]:
 
 
 def _store_and_commit(farm: Farm, job_id: str, pair: list[Claim]) -> str:
-    key = object_keys.segment_audio("default", job_id, pair[0].index, pair[0].token)
+    key = object_keys.segment_audio("default", job_id, pair[0].index, pair[0].token, together=2)
     farm.store.put(key, b"12345678" * len(pair), content_type="audio/flac")
     rendered = [
         (c.index, c.token, Audio(key, 8 * n, 8, "00" * 32, 24_000, 24_000))
@@ -102,10 +102,10 @@ def test_what_dead_workers_left_goes_when_nothing_of_the_job_can_count(farm: Far
     keys = speak(farm, job_id)
     other = story.planned_job(farm.database, per_part=1)
     zombies = [
-        object_keys.segment_audio("default", job_id, 1, 9),
+        object_keys.segment_audio("default", job_id, 1, 9, together=1),
         object_keys.deliverable("default", job_id, "S" * 26, 1, "audio.flac"),
     ]
-    alive = object_keys.segment_audio("default", other, 0, 1)
+    alive = object_keys.segment_audio("default", other, 0, 1, together=1)
     for key in (*zombies, alive):
         farm.store.put(key, b"late", content_type="audio/flac")
     prefix = object_keys.job_prefix("default", job_id)

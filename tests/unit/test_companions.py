@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shared.errors import StoreError
 from worker.companions import Companions
 
 FOREVER_S = 30.0  # longer than any test should take
@@ -85,29 +86,46 @@ def test_an_impatient_item_takes_along_who_waits() -> None:
     assert journal.companies == [["patient", "rush"]]
 
 
-def test_what_fails_fails_for_all_and_the_next_company_is_free_of_it() -> None:
-    def fail(items: Sequence[str]) -> list[str]:
-        if "bad" in items:
-            raise ConnectionError(f"lost {len(items)}")
+def told_by(carry_out: Callable[[Sequence[str]], list[str]], items: Sequence[str]) -> list[str]:
+    """What each of some items that leave together is told: its result, or its error's words."""
+    companions = Companions(carry_out, most=len(items), wait_s=FOREVER_S)
+    ready = threading.Barrier(len(items))
+
+    def go(item: str) -> str:
+        with companions.on_the_way("job") as arrive:
+            ready.wait(FOREVER_S)
+            try:
+                return arrive(item)
+            except (StoreError, ValueError) as error:
+                return str(error)
+
+    with ThreadPoolExecutor(len(items)) as pool:
+        told = list(pool.map(go, items))
+    with companions.on_the_way("job") as arrive:
+        assert arrive("afterwards") == "afterwards"  # nothing is left of it
+    return told
+
+
+def test_a_store_that_is_away_is_away_for_all_and_is_asked_once() -> None:
+    asked = []
+
+    def away(items: Sequence[str]) -> list[str]:
+        asked.append(len(items))
+        if "afterwards" not in items:
+            raise StoreError("away")
         return list(items)
 
-    companions = Companions(fail, most=2, wait_s=FOREVER_S)
-    told = []
+    assert told_by(away, ["a", "b", "c"]) == ["away"] * 3
+    assert asked == [3, 1]
 
-    def go(item: str) -> None:
-        with companions.on_the_way("job") as arrive:
-            both.wait(FOREVER_S)
-            try:
-                arrive(item)
-            except ConnectionError as error:
-                told.append(str(error))
 
-    both = threading.Barrier(2)
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(go, ["bad", "good"]))
-    assert told == ["lost 2", "lost 2"]
-    with companions.on_the_way("job") as arrive:
-        assert arrive("good") == "good"
+def test_one_that_makes_its_company_fail_costs_nobody_else_anything() -> None:
+    def odd(items: Sequence[str]) -> list[str]:
+        if "odd" in items:
+            raise ValueError(f"odd among {len(items)}")
+        return list(items)
+
+    assert told_by(odd, ["a", "odd", "c"]) == ["a", "odd among 1", "c"]
 
 
 @settings(max_examples=40, deadline=None)

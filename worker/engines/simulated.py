@@ -28,19 +28,7 @@ class SimulatedEngine:
     def __init__(
         self, *, base_s: float, per_item_s: float, slots: int, journal: Path | None = None
     ) -> None:
-        self.info = EngineInfo(
-            name="simulated",
-            version="1",
-            backend="sleep",
-            licence="Apache-2.0",
-            sample_rate_hz=RATE_HZ,
-            voices=(VoiceInfo(id="tone", language="en", name="Tone", licence="Apache-2.0"),),
-            languages=("en", "zh"),
-            slots=slots,
-            max_chars=MAX_CHARS,
-            testing=True,
-            chars_per_audio_s=CHARS_PER_S,
-        )
+        self.info = device_info("simulated", slots=slots)
         self._base_s = base_s
         self._per_item_s = per_item_s
         self._journal = journal
@@ -74,6 +62,24 @@ class SimulatedEngine:
     @staticmethod
     def _length(utterance: Utterance) -> int:
         return min(len(utterance.text), MAX_CHARS) * RATE_HZ // CHARS_PER_S
+
+
+def device_info(name: str, *, slots: int, streams: bool = False) -> EngineInfo:
+    """What a device that only sleeps says of itself."""
+    return EngineInfo(
+        name=name,
+        version="1",
+        backend="sleep",
+        licence="Apache-2.0",
+        sample_rate_hz=RATE_HZ,
+        voices=(VoiceInfo(id="tone", language="en", name="Tone", licence="Apache-2.0"),),
+        languages=("en", "zh"),
+        slots=slots,
+        max_chars=MAX_CHARS,
+        streams=streams,
+        testing=True,
+        chars_per_audio_s=CHARS_PER_S,
+    )
 
 
 def tone(length_s: float) -> Samples:

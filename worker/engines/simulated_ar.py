@@ -11,9 +11,8 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from shared.voices import EngineInfo, VoiceInfo
 from worker.engines.base import Chunk, Utterance
-from worker.engines.simulated import CHARS_PER_S, MAX_CHARS, RATE_HZ, tone
+from worker.engines.simulated import CHARS_PER_S, RATE_HZ, device_info, tone
 
 CHARS_PER_STEP = 3  # so a step makes 0.2 s of audio of each row
 SPREAD = 0.25  # two readings of one text differ in length by as much
@@ -38,20 +37,7 @@ class SimulatedArEngine:
     """Holds up to `slots` rows and advances all of them by one decode step."""
 
     def __init__(self, *, base_s: float, per_row_s: float, slots: int) -> None:
-        self.info = EngineInfo(
-            name="simulated-ar",
-            version="1",
-            backend="sleep",
-            licence="Apache-2.0",
-            sample_rate_hz=RATE_HZ,
-            voices=(VoiceInfo(id="tone", language="en", name="Tone", licence="Apache-2.0"),),
-            languages=("en", "zh"),
-            slots=slots,
-            max_chars=MAX_CHARS,
-            streams=True,
-            testing=True,
-            chars_per_audio_s=CHARS_PER_S,
-        )
+        self.info = device_info("simulated-ar", slots=slots, streams=True)
         self._base_s = base_s
         self._per_row_s = per_row_s
         self._audio = tone(CHUNK_STEPS * _SAMPLES_PER_STEP / RATE_HZ)

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any
 
@@ -40,18 +40,15 @@ def check_timeline(file: Deliverable, rows: Sequence[SegmentRecord]) -> Iterator
         before = end
 
 
-def check_audio(
-    file: Deliverable, pieces: Iterable[bytes], progress: Callable[[], None]
-) -> Iterator[str]:
+def check_audio(file: Deliverable, pieces: Iterable[bytes]) -> Iterator[str]:
     """Whether the stored bytes are those that were committed, and decode to their length."""
     with SpooledTemporaryFile(IN_MEMORY_BYTES) as copy:
-        yield from _bytes(file, pieces, copy, progress)
+        yield from _bytes(file, pieces, copy)
         copy.seek(0)
         try:
             with soundfile.SoundFile(copy) as audio:
                 samples = 0
                 while block := len(audio.read(_BLOCK, dtype="float32")):
-                    progress()
                     samples += block
                 rate_hz = audio.samplerate
         except soundfile.SoundFileError as error:
@@ -73,7 +70,7 @@ def check_manifest(
 ) -> Iterator[str]:
     """Whether the manifest says of every segment and file what the ledger says."""
     with SpooledTemporaryFile(IN_MEMORY_BYTES) as copy:
-        yield from _bytes(file, pieces, copy, lambda: None)
+        yield from _bytes(file, pieces, copy)
         copy.seek(0)
         try:
             told = json.load(copy)
@@ -121,12 +118,9 @@ def _segments(
                 yield f"{name}, segment {row.index}: {field} is {entry[field]}, not {value}"
 
 
-def _bytes(
-    file: Deliverable, pieces: Iterable[bytes], copy: IO[bytes], progress: Callable[[], None]
-) -> Iterator[str]:
+def _bytes(file: Deliverable, pieces: Iterable[bytes], copy: IO[bytes]) -> Iterator[str]:
     digest = hashlib.sha256()
     for piece in pieces:
-        progress()
         digest.update(piece)
         copy.write(piece)
     if copy.tell() != file.size_bytes:

@@ -1,7 +1,7 @@
 """One job replayed: its rows, its stored audio, its files and its manifest against each other."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from sqlalchemy import Connection
@@ -65,7 +65,8 @@ def verify(
     verdict = Verdict(job_id, job.record.state, segments=len(job.rows), files=len(job.files))
     if job.record.state is JobState.EXPIRED or not job.rows:
         return verdict
-    work = _Work(total=len(job.rows) + sum(f.size_bytes for f in job.files) / 4_096, told=progress)
+    all_bytes = sum(row.size_bytes for row in job.rows) + sum(f.size_bytes for f in job.files)
+    work = _Work(max(1, all_bytes), told=progress)
     verdict.wrong += check_rows(job.record, job.parts, job.rows)
     verdict.wrong += _stored(store, job.rows, verdict, work)
     verdict.wrong += _files(store, job, verdict, work)
@@ -74,13 +75,20 @@ def verify(
 
 @dataclass(slots=True)
 class _Work:
-    total: float
-    told: Callable[[float], None]
-    done: float = 0.0
+    """How many bytes have been looked at, of all."""
 
-    def step(self, units: float) -> None:
-        self.done += units
+    total: int
+    told: Callable[[float], None]
+    done: int = 0
+
+    def step(self, size_bytes: int) -> None:
+        self.done += size_bytes
         self.told(min(1.0, self.done / self.total))
+
+    def over(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+        for piece in pieces:
+            self.step(len(piece))
+            yield piece
 
 
 def _read(conn: Connection, job_id: str) -> _Job:
@@ -98,7 +106,7 @@ def _stored(
 ) -> Iterator[str]:
     """Each stored rendering against its hash, length and rate."""
     for row, data in fetched(store, rows):
-        work.step(1)
+        work.step(row.size_bytes)
         if data == b"":
             yield f"the stored audio of segment {row.index} is missing"
         elif data is not None:
@@ -123,14 +131,12 @@ def _files(store: ObjectStore, job: _Job, verdict: Verdict, work: _Work) -> Iter
             yield "there is no manifest"
     for file in job.files:
         try:
+            pieces = work.over(store.stream(file.object_key))
             if file.kind == "manifest":
-                pieces = store.stream(file.object_key)
                 yield from check_manifest(file, pieces, files=job.files, rows=job.rows)
             else:
                 verdict.samples += file.samples
                 yield from check_timeline(file, job.rows)
-                pieces = store.stream(file.object_key)
-                yield from check_audio(file, pieces, lambda: None)
+                yield from check_audio(file, pieces)
         except NotFoundError:
             yield f"{file.name} is not in the store"
-        work.step(file.size_bytes / 4_096)

@@ -5,7 +5,17 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, select, update
 
-from shared.ledger import feeding, jobs, offers, plans, segment_records, segments, settling, steps
+from shared.ledger import (
+    feeding,
+    jobs,
+    offers,
+    plans,
+    segment_records,
+    segments,
+    settling,
+    step_turns,
+    steps,
+)
 from shared.ledger.clock import db_now, read_clock
 from shared.ledger.database import Database
 from shared.ledger.plans import PlannedPart, PlannedSegment
@@ -59,7 +69,7 @@ def claim_step(
 
 def claim_any_step(database: Database, job_id: str) -> StepClaim | None:
     """Dispatch what waits and lease a step of the job, if there is one."""
-    database.transact(lambda conn: steps.dispatch(conn, window=100))
+    database.transact(lambda conn: step_turns.dispatch(conn, window=100))
     sent = database.read(lambda conn: steps.dispatched_before(conn, -1))
     mine = [message for message in sent if message.job_id == job_id]
     if not mine:

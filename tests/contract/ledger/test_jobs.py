@@ -21,6 +21,7 @@ from shared.ledger import (
     replays,
     segment_records,
     settling,
+    step_turns,
     steps,
     tables,
 )
@@ -141,7 +142,7 @@ def test_the_last_part_closes_the_job_and_leaves_one_event(database: Database) -
     job_id = story.planned_job(database, parts=2, per_part=1)
     for message in story.feed(database):
         story.commit(database, story.must_claim(database, message))
-    messages = database.transact(lambda conn: steps.dispatch(conn, window=100))
+    messages = database.transact(lambda conn: step_turns.dispatch(conn, window=100))
     claims = [
         database.transact(
             lambda conn, m=m: steps.claim(conn, m.step_id, m.dispatch_no, lease_s=9)  # type: ignore[misc]

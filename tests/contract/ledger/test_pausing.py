@@ -8,7 +8,7 @@ from sqlalchemy import update
 
 from shared.errors import ConflictError, NotFoundError
 from shared.jobs import JobState
-from shared.ledger import feeding, jobs, pausing, segment_records, segments, steps, tables
+from shared.ledger import feeding, jobs, pausing, segment_records, segments, step_turns, tables
 from shared.ledger.database import Database
 from shared.ledger.jobs import JobRecord
 from shared.ledger.segments import Claim
@@ -209,7 +209,7 @@ def test_a_paused_job_whose_last_sentence_comes_in_goes_on_to_its_assembly(
     assert resume(database, job_id).due_at == after.due_at
     with pytest.raises(ConflictError):
         pause(database, job_id)
-    [step] = database.transact(lambda conn: steps.dispatch(conn, window=100))
+    [step] = database.transact(lambda conn: step_turns.dispatch(conn, window=100))
     assert step.kind == StepKind.ASSEMBLE
 
 

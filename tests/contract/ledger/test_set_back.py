@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
-from shared.ledger import nodes, segments, set_back, steps
+from shared.ledger import nodes, segments, set_back, step_turns, steps
 from shared.ledger import tables as t
 from shared.ledger.clock import read_clock
 from shared.ledger.database import Database
@@ -81,7 +81,7 @@ def test_a_step_is_mended_likewise(database: Database) -> None:
         lambda conn: steps.release(conn, claimed, delay_s=HOUR_S, error="waits")
     )
     mend(database)
-    assert len(database.transact(lambda conn: steps.dispatch(conn, window=9))) == 1
+    assert len(database.transact(lambda conn: step_turns.dispatch(conn, window=9))) == 1
 
 
 def test_a_webhooks_lease_is_mended_and_its_waits_of_hours_stay(database: Database) -> None:

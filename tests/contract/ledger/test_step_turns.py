@@ -1,6 +1,6 @@
 """Whose step is next: few are sent ahead, so that who comes later can still be given a turn."""
 
-from shared.ledger import steps
+from shared.ledger import step_turns, steps
 from shared.ledger.database import Database
 from shared.tiers import Tier
 from tests.contract.ledger import story
@@ -12,7 +12,7 @@ def submit(database: Database, tenant: str, tier: Tier = Tier.STANDARD) -> str:
 
 def next_job(database: Database, *, alike: bool = False) -> str | None:
     """The job whose plan is sent next, and claimed at once."""
-    messages = database.transact(lambda conn: steps.dispatch(conn, window=1, alike=alike))
+    messages = database.transact(lambda conn: step_turns.dispatch(conn, window=1, alike=alike))
     for message in messages:
         claimed = database.transact(
             lambda conn, m=message: steps.claim(conn, m.step_id, m.dispatch_no, lease_s=60)  # type: ignore[misc]
@@ -24,13 +24,13 @@ def next_job(database: Database, *, alike: bool = False) -> str | None:
 def test_no_more_are_sent_than_the_window_holds_until_one_is_claimed(database: Database) -> None:
     for _ in range(5):
         submit(database, "a")
-    first = database.transact(lambda conn: steps.dispatch(conn, window=2))
+    first = database.transact(lambda conn: step_turns.dispatch(conn, window=2))
     assert len(first) == 2
-    assert database.transact(lambda conn: steps.dispatch(conn, window=2)) == []
+    assert database.transact(lambda conn: step_turns.dispatch(conn, window=2)) == []
     database.transact(
         lambda conn: steps.claim(conn, first[0].step_id, first[0].dispatch_no, lease_s=60)
     )
-    assert len(database.transact(lambda conn: steps.dispatch(conn, window=2))) == 1
+    assert len(database.transact(lambda conn: step_turns.dispatch(conn, window=2))) == 1
 
 
 def test_a_newcomer_is_next_however_many_wait_of_another(database: Database) -> None:
@@ -63,6 +63,6 @@ def test_one_who_has_just_come_is_seen_behind_more_than_is_looked_at(database: D
     for _ in range(20):
         submit(database, "a")
     mine = submit(database, "b")
-    [first] = database.transact(lambda conn: steps.dispatch(conn, window=1, seen=3))
-    [second] = database.transact(lambda conn: steps.dispatch(conn, window=2, seen=3))
+    [first] = database.transact(lambda conn: step_turns.dispatch(conn, window=1, seen=3))
+    [second] = database.transact(lambda conn: step_turns.dispatch(conn, window=2, seen=3))
     assert (first.job_id == mine, second.job_id == mine) == (False, True)
