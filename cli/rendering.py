@@ -44,6 +44,7 @@ class Rendered:
             "audio_s": round(self.audio_s, 3),
             "wall_s": round(self.wall_s, 3),
             "x_real_time": round(self.audio_s / self.wall_s, 2) if self.wall_s > 0 else None,
+            "segments_reused": self.job.reuse.segments,
             "spans_s": {name: round(span_s, 3) for name, span_s in self.spans_s.items()},
             "files": [one.as_json() for one in self.files],
         }
@@ -58,6 +59,9 @@ class Rendered:
             f"{times_real_time(self.audio_s, self.wall_s)}"
         )
         yield " · ".join(f"{name} {span_s:.1f} s" for name, span_s in self.spans_s.items())
+        if self.job.reuse.segments:
+            there, of = self.job.reuse.segments, self.job.reuse.of
+            yield f"{there:,} of {of:,} segments were there already; --no-reuse speaks them anew"
 
 
 def render(

@@ -6,6 +6,7 @@ import pytest
 from rich.console import Console
 
 from cli.progress import Lines, Silent, show_bytes, show_job
+from cli.rendering import Rendered
 from cli.replies import Job
 from cli.timeline import Timeline
 from cli.words import TIMES
@@ -103,3 +104,12 @@ def test_an_empty_download_is_done(capsys: pytest.CaptureFixture[str]) -> None:
         silent.say("x")
         silent.show("x", 0.5)
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_render_says_how_much_of_it_was_there_already() -> None:
+    def told(**reuse: int) -> list[str]:
+        job = Job.model_validate(a_job("completed", reuse={"parts": 0} | reuse))
+        return list(Rendered(job, (), {"render": 1.0}, wall_s=2.0).lines())
+
+    assert not any("already" in line for line in told(segments=0, of=38))
+    assert told(segments=35, of=38)[-1].startswith("35 of 38 segments were there already")
