@@ -35,6 +35,9 @@ ANSWER_S = 5  # Redis answers within milliseconds, or not at all
 # A consumer drops a connection on which Redis, asked for messages for a second, owes the answer for
 # so long; it looks as often.
 HEALTH_CHECK_S = 3
+# Who puts back what dead workers left holds a lock meanwhile. One that dies with the lock, or whose
+# release is not answered, must not keep all others from it: two at once do no harm.
+RESTORE_LOCK_S = ANSWER_S
 SYNTH_QUEUES = tuple(tier.queue for tier in Tier)
 STEP_QUEUES = tuple(kind.value for kind in StepKind)
 
@@ -70,6 +73,7 @@ def build_celery(settings: Settings) -> Celery:
             "visibility_timeout": settings.visibility_timeout_s,
             "unacked_restore_interval": 5,
             "unacked_restore_throttle": 1,
+            "unacked_mutex_expire": RESTORE_LOCK_S,
             "socket_connect_timeout": 5,
             # A publish or an ack that gets no answer must not hold its thread for ever, nor a
             # consumer wait for messages on a connection that the other end has forgotten.
