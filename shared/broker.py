@@ -63,7 +63,7 @@ def build_celery(settings: Settings) -> Celery:
         worker_send_task_events=True,
         worker_prefetch_multiplier=1,
         worker_hijack_root_logger=False,
-        worker_consumer="worker.patient_events:PatientConsumer",
+        worker_consumer="worker.patient_consumer:PatientConsumer",
         worker_log_color=False,
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,

@@ -5,9 +5,12 @@ from collections.abc import Sequence
 
 from celery import Celery
 
+from worker.redis_transport import use_for_redis
+
 
 def serve(app: Celery, *, name: str, queues: Sequence[str], pool: str, concurrency: int) -> None:
     """Consume the queues until SIGTERM (warm: running tasks are finished first)."""
+    use_for_redis()
     app.worker_main(
         [
             "worker",

@@ -1,6 +1,5 @@
 """What is not acknowledged: it costs no worker a place for ever, and comes back soon."""
 
-import logging
 import signal
 import subprocess
 import sys
@@ -10,33 +9,54 @@ from pathlib import Path
 
 import pytest
 from kombu import Connection
+from redis import Redis
 
 from cli.servers.valkey import ValkeyServer
 from shared.broker import build_celery
 from shared.settings import Settings
-from worker.patient_events import settle
-
-log = logging.getLogger(__name__)
+from worker.redis_transport import Transport
 
 
-def test_a_failed_acknowledgement_ends_the_connection_it_failed_on(tmp_path: Path) -> None:
+def test_acknowledgements_leave_together_and_free_their_places_at_once(tmp_path: Path) -> None:
+    server = ValkeyServer(tmp_path / "valkey").start()
+    with closing(Connection(server.url, transport=Transport)) as connection:
+        queue = connection.SimpleQueue("q")
+        for number in range(4):
+            queue.put(number)
+        channel = queue.consumer.channel
+        channel.basic_qos(0, 3, apply_global=False)
+        messages = [queue.get(timeout=10) for _ in range(3)]
+        assert not channel.qos.can_consume()
+        for message in messages[:2]:
+            message.ack()
+        messages[2].reject()
+        assert channel.qos.can_consume()
+        assert channel.client.hlen("unacked") == 3
+        channel.qos.settle()
+        assert not channel.client.exists("unacked", "unacked_index")
+        queue.get(timeout=10).ack()
+        assert channel.client.hlen("unacked") == 1
+    assert not Redis.from_url(server.url).exists("unacked", "unacked_index", "q")  # at the close
+    server.stop(grace_s=0)
+
+
+def test_a_failed_acknowledgement_is_an_error(tmp_path: Path) -> None:
     server = ValkeyServer(tmp_path / "valkey").start()
     assert server.process is not None
     options = {"socket_timeout": 0.5}
-    with closing(Connection(server.url, transport_options=options)) as connection:
+    with closing(
+        Connection(server.url, transport=Transport, transport_options=options)
+    ) as connection:
         queue = connection.SimpleQueue("q")
-        for number in range(2):
-            queue.put(number)
-        first, second = queue.get(timeout=10), queue.get(timeout=10)
-        settle(first.ack_log_error, log, connection.connection_errors)
-        assert first.acknowledged
+        queue.put("a sentence")
+        message = queue.get(timeout=10)
         server.process.send_signal(signal.SIGSTOP)
         try:
+            message.ack()
             with pytest.raises(connection.connection_errors):
-                settle(second.ack_log_error, log, connection.connection_errors)
+                queue.consumer.channel.qos.settle()
         finally:
             server.process.send_signal(signal.SIGCONT)
-    settle(second.ack_log_error, log, connection.connection_errors)  # given up: nobody is told
     server.stop(grace_s=0)
 
 
