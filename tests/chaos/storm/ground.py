@@ -39,7 +39,7 @@ from tests.chaos.storm.recovery import Queues
 from tests.chaos.storm.witness import plant_witness
 from tests.servers import PostgresServer
 
-_WRONG_CLOCKS = Path(__file__).parent / "wrong_clocks"
+WRONG_CLOCKS = Path(__file__).parent / "wrong_clocks"
 STORE_BYTES = 512 * 1024 * 1024
 _PATIENCE_S = 30.0
 _WEBHOOK_TIMEOUT_S = 2.0
@@ -219,7 +219,7 @@ def ground(database_kind: str, *, lease_s: float, delay_s: float, seed: int) -> 
 
 def _settings(lease_s: float, delay_s: float, seed: int) -> dict[str, str]:
     """The farm's environment: short times, so that a storm shows in minutes what takes hours."""
-    path = os.pathsep.join([str(_WRONG_CLOCKS), os.environ.get("PYTHONPATH", str(Path.cwd()))])
+    path = os.pathsep.join([str(WRONG_CLOCKS), os.environ.get("PYTHONPATH", str(Path.cwd()))])
     return {
         "VOXFARM_LEASE_S": str(lease_s),
         "VOXFARM_VISIBILITY_TIMEOUT_S": str(lease_s + 1),

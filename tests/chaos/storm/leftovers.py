@@ -12,9 +12,9 @@ from sqlalchemy import Connection, select
 
 from shared import object_keys
 from shared.ledger import tables as t
+from shared.ledger.database import Database
 from tests.chaos.storm.ground import Ground
 
-_BUCKET = "voxfarm"
 _LOOK_S = 1.0
 _NAMED = 5  # of each kind, in findings
 
@@ -48,20 +48,20 @@ def leftovers(ground: Ground, *, within_s: float) -> Leftovers:
     """What is left when the farm has had so long to remove it."""
     deadline_s = time.monotonic() + within_s
     while True:
-        found = _look(ground)
+        found = look(_client(ground), "voxfarm", ground.database)
         if not found.findings() or time.monotonic() > deadline_s:
             return found
         ground.keep_up()
         time.sleep(_LOOK_S)
 
 
-def _look(ground: Ground) -> Leftovers:
-    client = _client(ground)
-    stored = {str(found.object_name) for found in client.list_objects(_BUCKET, recursive=True)} - {
+def look(client: Minio, bucket: str, database: Database) -> Leftovers:
+    """What is left now, with nothing at work. The bucket must be the farm's alone."""
+    stored = {str(found.object_name) for found in client.list_objects(bucket, recursive=True)} - {
         object_keys.PROBE
     }
-    uploads = client._list_multipart_uploads(_BUCKET).uploads
-    pointed, counted = ground.database.read(lambda conn: (_pointed(conn), _counted(conn)))
+    uploads = client._list_multipart_uploads(bucket).uploads
+    pointed, counted = database.read(lambda conn: (_pointed(conn), _counted(conn)))
     return Leftovers(
         unknown=tuple(sorted(stored - counted.keys())),
         uploads=tuple(sorted(str(upload.object_name) for upload in uploads)),

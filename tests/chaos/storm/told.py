@@ -7,11 +7,11 @@ signature that the independent package `standardwebhooks` makes of them too.
 import json
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, select
 from standardwebhooks import Webhook
 
 from shared.ledger import tables as t
@@ -23,6 +23,19 @@ from tests.receiver import Received
 _ENDS = frozenset(END_EVENTS.values())
 _OVER = (DeliveryState.DELIVERED, DeliveryState.DROPPED)
 _LOOK_S = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One event on its way to one webhook, as the ledger has it."""
+
+    state: str
+    error: str | None
+    webhook_id: str
+    event_id: str
+    type: str
+    job_id: str | None
+    url: str
 
 
 def untold(ground: Ground, submitted: Sequence[Submitted], *, within_s: float) -> list[str]:
@@ -41,36 +54,44 @@ def untold(ground: Ground, submitted: Sequence[Submitted], *, within_s: float) -
         received[str(json.loads(one.body)["data"]["id"])].append(one)
     secrets = {row.webhook_id: _secret(ground, row.webhook_id) for row in deliveries}
     for job in submitted:
-        events = [row for row in deliveries if row.job_id == job.job_id]
-        faults = _faults(ground, job, events, received.pop(job.job_id, []), secrets)
+        mine = [row for row in deliveries if row.job_id == job.job_id]
+        faults = faults_of(
+            mine,
+            received.pop(job.job_id, []),
+            end=f"job.{job.expected}",
+            has_taken=ground.letterbox.has_taken,
+            secrets=secrets,
+        )
         found += [f"webhook of job {job.job_id}: {fault}" for fault in faults]
     return found + [f"something came of a job that is none of ours: {job}" for job in received]
 
 
-def _faults(
-    ground: Ground,
-    job: Submitted,
-    events: Sequence[Row[Any]],
+def faults_of(
+    deliveries: Sequence[Delivery],
     received: Collection[Received],
-    secrets: dict[str, Webhook],
+    *,
+    end: str,
+    has_taken: Callable[[str], bool],
+    secrets: Mapping[str, Webhook],
 ) -> Iterator[str]:
-    ends = [row for row in events if row.type in _ENDS]
-    if [row.type for row in ends] != [f"job.{job.expected}"]:
-        yield f"it has the end events {[row.type for row in ends]}, not job.{job.expected}"
-    known = {row.event_id for row in events}
-    for stranger in {one.id for one in received} - known:
+    """What is wrong with the webhooks of a job, its end being this one; `secrets` by webhook."""
+    ends = [row.type for row in deliveries if row.type in _ENDS]
+    if ends != [end]:
+        yield f"it has the end events {ends}, not {end}"
+    for stranger in {one.id for one in received} - {row.event_id for row in deliveries}:
         yield f"{stranger} came, of which the ledger knows nothing"
-    for row in events:
+    for row in deliveries:
         mine = [one for one in received if one.id == row.event_id]
-        if row.state == DeliveryState.DELIVERED and not ground.letterbox.has_taken(row.event_id):
+        if row.state == DeliveryState.DELIVERED and not has_taken(row.event_id):
             yield f"{row.type} counts as delivered and was never taken"
         if len({one.body for one in mine}) > 1:
             yield f"{row.type} came with different bodies"
-        for one in mine:
-            if json.loads(one.body)["type"] != row.type or not row.url.endswith(one.path):
-                yield f"{row.type} came as another event, or to {one.path}"
-            if not _is_signed(one, secrets[row.webhook_id]):
-                yield f"{row.type} has a wrong signature"
+        if any(json.loads(one.body)["type"] != row.type for one in mine):
+            yield f"{row.type} came as another event"
+        if any(not row.url.endswith(one.path) for one in mine):
+            yield f"{row.type} came to another webhook"
+        if not all(_is_signed(one, secrets[row.webhook_id]) for one in mine):
+            yield f"{row.type} has a wrong signature"
 
 
 def _is_signed(received: Received, secret: Webhook) -> bool:
@@ -88,12 +109,13 @@ def _secret(ground: Ground, webhook_id: str) -> Webhook:
     return Webhook(only["secret"])
 
 
-def _deliveries(conn: Connection) -> Sequence[Row[Any]]:
+def _deliveries(conn: Connection) -> list[Delivery]:
     d, o = t.delivery.c, t.outbox.c
-    return conn.execute(
+    rows = conn.execute(
         select(d.state, d.error, d.webhook_id, d.event_id, o.type, o.job_id, t.webhook.c.url)
         .select_from(t.delivery)
         .join(t.outbox)
         .join(t.webhook)
         .order_by(d.id)
-    ).all()
+    )
+    return [Delivery(**row._mapping) for row in rows]
