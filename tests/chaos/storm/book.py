@@ -92,8 +92,8 @@ def book(seed: int, number: int, *, sentences: int, poisons: tuple[str, ...] = P
     reuse = seed % 2 == 0
     if reuse and number % _REPEATED_ONE_IN == 2:
         repeated = book(seed, number - 2, sentences=sentences, poisons=poisons)
-        changed = {"tier": dice.choice(_TIERS), "format": dice.choice(_FORMATS)}
-        return replace(repeated, repeats=True, **changed)
+        tier, format_ = dice.choice(_TIERS), dice.choice(_FORMATS)
+        return replace(repeated, repeats=True, tier=tier, format=format_)
     count = dice.randint(sentences // 2, sentences * 3 // 2)
     lines = [f"Book {number} of storm {seed} says {line} aloud." for line in range(count)]
     poison = None

@@ -66,9 +66,12 @@ def _ledger_faults(conn: Connection, submitted: Submitted) -> Iterator[str]:
     audio_s = dict.fromkeys((row.part for row in rows), 0.0)
     for row in rows:
         expected = 0 if row.state == SegmentState.QUARANTINED else 1
-        times = commits.get(row.number, 0), reuses.get(row.number, 0)
-        if sum(times) != expected:
-            yield f"segment {row.number} is {row.state}; commits and reuses: {times}"
+        committed, reused = commits.get(row.number, 0), reuses.get(row.number, 0)
+        if committed + reused != expected:
+            yield (
+                f"segment {row.number} is {row.state}: committed {committed} times,"
+                f" reused {reused} times"
+            )
         audio_s[row.part] += row.samples / RATE_HZ
     parts = conn.execute(select(t.part).where(p.job_id == job_id)).all()
     for part in parts:

@@ -105,8 +105,8 @@ def _is_signed(received: Received, secret: Webhook) -> bool:
 
 
 def _secret(ground: Ground, webhook_id: str) -> Webhook:
-    [only] = ground.farm.get(f"/v1/webhooks/{webhook_id}/secret")["secrets"]  # type: ignore[misc]
-    return Webhook(only["secret"])
+    secrets = ground.farm.get(f"/v1/webhooks/{webhook_id}/secret")["secrets"]
+    return Webhook(secrets[0]["secret"])  # type: ignore[index]
 
 
 def _deliveries(conn: Connection) -> list[Delivery]:
