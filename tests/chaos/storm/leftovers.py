@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from minio import Minio
+from minio.error import S3Error
 from sqlalchemy import Connection, select
 
 from shared import object_keys
@@ -66,7 +67,9 @@ def look(client: Minio, bucket: str, database: Database) -> Leftovers:
         unknown=tuple(sorted(stored - counted.keys())),
         uploads=tuple(sorted(str(upload.object_name) for upload in uploads)),
         unneeded=tuple(sorted(key for key, refs in counted.items() if refs <= 0)),
-        missing=tuple(sorted(pointed.keys() - stored)),
+        missing=tuple(
+            key for key in sorted(pointed.keys() - stored) if not _is_there(client, bucket, key)
+        ),
         miscounted=tuple(
             sorted(
                 f"{key} ({counted.get(key)}, not {pointed[key]})"
@@ -75,6 +78,21 @@ def look(client: Minio, bucket: str, database: Database) -> Leftovers:
             )
         ),
     )
+
+
+def _is_there(client: Minio, bucket: str, key: str) -> bool:
+    """Whether an object can be read, be it listed or not.
+
+    SeaweedFS may forget to list what it took while its disk was full: the entry of the folder
+    above was refused, that of the file was not.
+    """
+    try:
+        client.stat_object(bucket, key)
+    except S3Error as error:
+        if error.code != "NoSuchKey":
+            raise
+        return False
+    return True
 
 
 def _client(ground: Ground) -> Minio:
