@@ -131,7 +131,7 @@ class Ground:
         if self._second is None or self._second.poll() is not None:
             with (self.farm.data_dir / "logs" / "scheduler-2.log").open("ab") as log:
                 self._second = subprocess.Popen(
-                    [sys.executable, "-P", "-m", "worker.scheduler"],
+                    [sys.executable, "-P", "-m", "tests.chaos.storm.busy_scheduler"],
                     env=self._environment(),
                     stdout=log,
                     stderr=log,
