@@ -99,9 +99,11 @@ class Receiver:
 
 
 @contextlib.contextmanager
-def running_receiver(tls: ssl.SSLContext | None = None, answer: Answer = ok) -> Iterator[Receiver]:
-    """A receiver on a free port of 127.0.0.1."""
-    server = _Server(("127.0.0.1", 0), Handler)
+def running_receiver(
+    tls: ssl.SSLContext | None = None, answer: Answer = ok, *, port: int = 0
+) -> Iterator[Receiver]:
+    """A receiver on a port of 127.0.0.1; 0: a free one."""
+    server = _Server(("127.0.0.1", port), Handler)
     if tls is not None:
         server.socket = tls.wrap_socket(
             server.socket, server_side=True, do_handshake_on_connect=False

@@ -9,6 +9,7 @@ import logging
 import signal
 import threading
 import time
+from functools import partial
 
 from shared.errors import TransientError
 from shared.farm import Farm, farm_of
@@ -27,6 +28,7 @@ from shared.ledger import (
     webhook_turns,
 )
 from shared.ledger.clock import read_clock
+from shared.ledger.set_back import Longest
 from shared.lifeline import die_with_parent
 from shared.logs import configure_logging
 from shared.scheduling.pools import POOLS
@@ -50,15 +52,26 @@ def mend_clock(farm: Farm, watch: ClockWatch) -> None:
     steady_s = time.monotonic()
     if not watch.was_set_back(farm.database.read(read_clock), steady_s):
         return
-    mended = farm.database.transact(
-        lambda conn: set_back.mend(
-            conn,
-            lease_s=farm.settings.lease_s,
-            delivery_lease_s=courier.lease_s(farm.settings),
-        )
+    longest = longest_of(farm.settings)
+    mended = sum(
+        farm.database.transact(partial(mend, longest=longest))
+        for mend in (set_back.mend_work, set_back.mend_webhooks, set_back.mend_ends)
     )
     if mended:
         log.warning("the database's clock was set back: shortened %d leases and waits", mended)
+
+
+def longest_of(settings: Settings) -> Longest:
+    """How far ahead times may lie by the settings."""
+    return Longest(
+        lease_s=settings.lease_s,
+        delivery_lease_s=courier.lease_s(settings),
+        tries_s=settings.webhook_retry_s,
+        asked_s=settings.webhook_retry_after_max_s,
+        hold_s=settings.webhook_hold_max_s,
+        progress_s=settings.webhook_progress_s,
+        kept_s=settings.reuse_s,
+    )
 
 
 def tick(farm: Farm) -> None:

@@ -105,6 +105,19 @@ class ChaosFarm:
     def job_post(self, path: str) -> httpx.Response:
         return httpx.post(f"{self.url}{path}", timeout=10)
 
+    def delete(self, job_id: str) -> None:
+        """Have a job forgotten."""
+        deadline = time.monotonic() + DEADLINE_S
+        while True:
+            try:
+                httpx.delete(f"{self.url}/v1/jobs/{job_id}", timeout=10).raise_for_status()
+            except httpx.HTTPError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.2)
+            else:
+                return
+
     def files(self, job_id: str) -> list[dict[str, Any]]:
         return list(self.get(f"/v1/jobs/{job_id}/deliverables")["files"])  # type: ignore[call-overload]
 

@@ -5,7 +5,7 @@ the stitcher. That a calm farm delivers exactly this is checked before the first
 """
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -18,18 +18,26 @@ from worker.engines.tone_code import encode
 
 POISONS = ("[[crash]]", "[[fail]]", "[[raise]]", "[[hang]]")
 _POISONED_ONE_IN = 5
+_REPEATED_ONE_IN = 3
+_TIERS = ("rush", "standard", "standard", "bulk", "bulk")
+_FORMATS = ("flac", "wav")
 _PARAGRAPH_S, _CHAPTER_S = 0.70, 1.50
 
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """A job as it is submitted. `poison` is the sentence that cannot be spoken, if there is one."""
+    """A job as it is submitted. `poison` is the sentence that cannot be spoken, if there is one.
+
+    `repeats`: an earlier book has the same text and voice, so its audio may be reused.
+    """
 
     chapters: tuple[tuple[str, ...], ...]
     tier: str
     format: str
     voice: str
     poison: str | None
+    reuse: bool
+    repeats: bool = False
 
     @property
     def sentences(self) -> int:
@@ -43,7 +51,7 @@ class Book:
             for number, sentences in enumerate(self.chapters, 1)
         ]
         chosen = {"tier": self.tier, "format": self.format, "voice": self.voice}
-        return {"chapters": chapters, "engine": "tone", **chosen}
+        return {"chapters": chapters, "engine": "tone", "reuse": self.reuse, **chosen}
 
     def spoken(self) -> list[list[str]]:
         """The hashes that must be heard, in order, by chapter."""
@@ -74,11 +82,18 @@ class Book:
 
 
 def book(seed: int, number: int, *, sentences: int, poisons: tuple[str, ...] = POISONS) -> Book:
-    """The book of this number in a storm, with about so many sentences; no two share one.
+    """The book of this number in a storm, with about so many sentences.
 
-    The first one is calm water: plain, to be rendered before the storm.
+    The first one is calm water: plain, to be rendered before the storm. Storms of even seeds reuse
+    audio, and every third book repeats the text of the one two before it; no others share a
+    sentence.
     """
     dice = random.Random(f"{seed}.{number}")
+    reuse = seed % 2 == 0
+    if reuse and number % _REPEATED_ONE_IN == 2:
+        repeated = book(seed, number - 2, sentences=sentences, poisons=poisons)
+        tier, format_ = dice.choice(_TIERS), dice.choice(_FORMATS)
+        return replace(repeated, repeats=True, tier=tier, format=format_)
     count = dice.randint(sentences // 2, sentences * 3 // 2)
     lines = [f"Book {number} of storm {seed} says {line} aloud." for line in range(count)]
     poison = None
@@ -89,8 +104,9 @@ def book(seed: int, number: int, *, sentences: int, poisons: tuple[str, ...] = P
     edges = [0, *sorted(dice.sample(range(1, len(lines)), parts - 1)), len(lines)]
     return Book(
         chapters=tuple(tuple(lines[a:b]) for a, b in pairwise(edges)),
-        tier=dice.choice(("rush", "standard", "standard", "bulk", "bulk")),
-        format=dice.choice(("flac", "wav")),
+        tier=dice.choice(_TIERS),
+        format=dice.choice(_FORMATS),
         voice=dice.choice("abc"),
         poison=poison,
+        reuse=reuse,
     )

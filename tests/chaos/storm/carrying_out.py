@@ -15,6 +15,7 @@ from tests.chaos.storm.processes import (
     Kill,
     KillServer,
     KillSupervisor,
+    RefuseWebhooks,
     StopServer,
     Terminate,
 )
@@ -48,6 +49,7 @@ _MADE: Mapping[str, Callable[[Ground, int], Strike]] = {
     "restart database at once": lambda ground, _: RestartDatabase(ground),
     "step database clock": StepClock,
     "hold database lock": lambda ground, _: HoldDatabaseLock(ground),
+    "refuse webhooks": lambda ground, _: RefuseWebhooks(ground),
     "half-open redis": lambda ground, _: HalfOpen(ground.address("redis")),
     "half-open store": lambda ground, _: HalfOpen(ground.address("store")),
     "half-open database": lambda ground, _: HalfOpen(postgres_port(ground)),

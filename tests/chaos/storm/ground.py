@@ -28,21 +28,21 @@ from shared.broker import STEP_QUEUES, SYNTH_QUEUES
 from shared.errors import BrokerError
 from shared.ledger.database import Database
 from tests.chaos.farm import ChaosFarm
+from tests.chaos.storm.database_clock import (
+    CLOCK_FILE,
+    DatabaseClock,
+    PostgresClock,
+    SqliteClock,
+)
+from tests.chaos.storm.letterbox import Letterbox
 from tests.chaos.storm.recovery import Queues
 from tests.chaos.storm.witness import plant_witness
 from tests.servers import PostgresServer
 
-_WRONG_CLOCKS = Path(__file__).parent / "wrong_clocks"
-_SETTABLE_CLOCK = (
-    "CREATE SCHEMA clock",
-    "CREATE TABLE clock.step (by_s float8 NOT NULL)",
-    "INSERT INTO clock.step VALUES (0)",
-    """CREATE FUNCTION clock.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS
-    $$ SELECT pg_catalog.clock_timestamp() + (SELECT by_s FROM clock.step) * interval '1 s' $$""",
-    "ALTER DATABASE postgres SET search_path = public, clock, pg_catalog",
-)
+WRONG_CLOCKS = Path(__file__).parent / "wrong_clocks"
 STORE_BYTES = 512 * 1024 * 1024
 _PATIENCE_S = 30.0
+_WEBHOOK_TIMEOUT_S = 2.0
 APART = "VOXFARM_STORM_APART"  # set by __main__ in a process with network and mounts of its own
 
 
@@ -55,6 +55,8 @@ class Ground:
     database_kind: str
     lease_s: float
     offers: frozenset[str]
+    letterbox: Letterbox
+    clock: DatabaseClock
     postgres: PostgresServer | None = None
     store_disk: Path | None = None
     _second: subprocess.Popen[bytes] | None = field(default=None)
@@ -129,7 +131,7 @@ class Ground:
         if self._second is None or self._second.poll() is not None:
             with (self.farm.data_dir / "logs" / "scheduler-2.log").open("ab") as log:
                 self._second = subprocess.Popen(
-                    [sys.executable, "-P", "-m", "worker.scheduler"],
+                    [sys.executable, "-P", "-m", "tests.chaos.storm.busy_scheduler"],
                     env=self._environment(),
                     stdout=log,
                     stderr=log,
@@ -173,8 +175,11 @@ def ground(database_kind: str, *, lease_s: float, delay_s: float, seed: int) -> 
         if database_kind == "postgresql":
             (folder / "postgres").mkdir()
             postgres = PostgresServer(folder / "postgres").start()
-            _give_a_clock_that_can_be_set(postgres)
+            clock: DatabaseClock = PostgresClock(postgres)
             environment["VOXFARM_DATABASE_URL"] = postgres.url
+        else:
+            environment[CLOCK_FILE] = str(folder / "clock")
+            clock = SqliteClock(folder / "clock")
         if apart:
             disk = data_dir / "seaweedfs" / "data"
             disk.mkdir(mode=0o700, parents=True)
@@ -185,13 +190,25 @@ def ground(database_kind: str, *, lease_s: float, delay_s: float, seed: int) -> 
         url = postgres.url if postgres else f"sqlite:///{data_dir / 'voxfarm.db'}"
         database = Database(url)
         plant_witness(database)
-        made = Ground(farm, database, database_kind, lease_s, frozenset(offers), postgres, disk)
-        try:
-            made.keep_up()
-            yield made
-        finally:
-            database.close()
-            made.stop()
+        letterbox = Letterbox(seed, sender_waits_s=_WEBHOOK_TIMEOUT_S)
+        made = Ground(
+            farm,
+            database,
+            database_kind,
+            lease_s,
+            frozenset(offers),
+            letterbox,
+            clock,
+            postgres,
+            disk,
+        )
+        with letterbox:
+            try:
+                made.keep_up()
+                yield made
+            finally:
+                database.close()
+                made.stop()
     finally:
         if postgres is not None:
             postgres.stop()
@@ -202,7 +219,7 @@ def ground(database_kind: str, *, lease_s: float, delay_s: float, seed: int) -> 
 
 def _settings(lease_s: float, delay_s: float, seed: int) -> dict[str, str]:
     """The farm's environment: short times, so that a storm shows in minutes what takes hours."""
-    path = os.pathsep.join([str(_WRONG_CLOCKS), os.environ.get("PYTHONPATH", str(Path.cwd()))])
+    path = os.pathsep.join([str(WRONG_CLOCKS), os.environ.get("PYTHONPATH", str(Path.cwd()))])
     return {
         "VOXFARM_LEASE_S": str(lease_s),
         "VOXFARM_VISIBILITY_TIMEOUT_S": str(lease_s + 1),
@@ -210,19 +227,20 @@ def _settings(lease_s: float, delay_s: float, seed: int) -> dict[str, str]:
         "VOXFARM_HOST_SILENCE_S": str(lease_s + 3),
         "VOXFARM_REFUSE_WHEN_FULL": "false",  # late is late here, and nobody is turned away
         "VOXFARM_REQUESTS_PER_S": "0",
+        "VOXFARM_WEBHOOK_ALLOW_HTTP": "true",
+        "VOXFARM_WEBHOOK_ALLOWED_NETWORKS": '["127.0.0.0/8"]',
+        "VOXFARM_WEBHOOK_TIMEOUT_S": str(_WEBHOOK_TIMEOUT_S),
+        "VOXFARM_WEBHOOK_RETRY_S": str([0, 0.5, 1, 1, 2, 2, 3, 3, *[5] * 12]),
+        "VOXFARM_WEBHOOK_RETRY_AFTER_MAX_S": "5",
+        "VOXFARM_WEBHOOK_HOLD_S": "0.5",
+        "VOXFARM_WEBHOOK_HOLD_MAX_S": "2",
+        "VOXFARM_WEBHOOK_PROGRESS_S": "3",
+        "VOXFARM_ORPHAN_AFTER_S": str(3 * lease_s),  # whoever is frozen for longer is swept again
+        "VOXFARM_DELETE_GRACE_S": "1",
         "VOXFARM_ENGINE_OPTIONS": f'{{"tone": {{"delay_s": {delay_s}, "slots": 4}}}}',
         "VOXFARM_WRONG_CLOCKS": str(seed),
         "PYTHONPATH": path,
     }
-
-
-def _give_a_clock_that_can_be_set(postgres: PostgresServer) -> None:
-    """Let this database's clock be stepped: its own `clock_timestamp` is found before the server's.
-
-    A server's clock is the machine's, which a test may not touch.
-    """
-    for statement in _SETTABLE_CLOCK:
-        postgres.execute(statement)
 
 
 def _system(*command: str) -> None:

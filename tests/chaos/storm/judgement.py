@@ -1,7 +1,8 @@
-"""What a storm must not have done, read from ledger, witness, store and the delivered files.
+"""What a storm must not have done to a job, read from ledger, witness and the delivered files.
 
 Each finding is one sentence for people. No finding: every sentence was committed once and is heard
-once, in samples that equal those of an undisturbed farm.
+once, in samples that equal those of an undisturbed farm. What a book repeats of an earlier one may
+have been reused instead.
 """
 
 import io
@@ -10,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import soundfile
-from minio import Minio
 from sqlalchemy import Connection, select
 
 from shared.ledger import tables as t
@@ -29,14 +29,18 @@ class Submitted:
     book: Book
     job_id: str
 
+    @property
+    def expected(self) -> str:
+        """The state that it must end in."""
+        return "partial" if self.book.poison else "completed"
+
 
 def judge(ground: Ground, submitted: Submitted) -> list[str]:
     """Everything that is wrong with one job. It must have been asked for until it ended."""
     name = f"job {submitted.job_id}"
     job = ground.farm.get(f"/v1/jobs/{submitted.job_id}")
-    expected = "partial" if submitted.book.poison else "completed"
-    if job["state"] != expected:
-        return [f"{name} ended as {job['state']}, not {expected}: {job.get('error')}"]
+    if job["state"] != submitted.expected:
+        return [f"{name} ended as {job['state']}, not {submitted.expected}: {job.get('error')}"]
     found = [
         *ground.database.read(lambda conn: list(_ledger_faults(conn, submitted))),
         *_heard_faults(ground, submitted),
@@ -47,7 +51,9 @@ def judge(ground: Ground, submitted: Submitted) -> list[str]:
 
 def _ledger_faults(conn: Connection, submitted: Submitted) -> Iterator[str]:
     job_id, c, p = submitted.job_id, t.segment.c, t.part.c
-    commits = witness.commits(conn, job_id)
+    commits, reuses = witness.commits(conn, job_id), witness.reuses(conn, job_id)
+    if reuses and not submitted.book.repeats:
+        yield f"{len(reuses)} segments were reused of a text that is new"
     for number, times in witness.changes(conn, job_id).items():
         yield f"segment {number} was changed {times} times after its commit"
     rows = conn.execute(
@@ -60,9 +66,12 @@ def _ledger_faults(conn: Connection, submitted: Submitted) -> Iterator[str]:
     audio_s = dict.fromkeys((row.part for row in rows), 0.0)
     for row in rows:
         expected = 0 if row.state == SegmentState.QUARANTINED else 1
-        if commits.get(row.number, 0) != expected:
-            times = commits.get(row.number, 0)
-            yield f"segment {row.number} is {row.state} and was committed {times} times"
+        committed, reused = commits.get(row.number, 0), reuses.get(row.number, 0)
+        if committed + reused != expected:
+            yield (
+                f"segment {row.number} is {row.state}: committed {committed} times,"
+                f" reused {reused} times"
+            )
         audio_s[row.part] += row.samples / RATE_HZ
     parts = conn.execute(select(t.part).where(p.job_id == job_id)).all()
     for part in parts:
@@ -103,28 +112,3 @@ def _text_of(conn: Connection, job_id: str) -> str:
     return str(
         conn.execute(select(t.job_text.c.text).where(t.job_text.c.job_id == job_id)).scalar_one()
     )
-
-
-def orphans(ground: Ground) -> tuple[list[str], list[str]]:
-    """Keys under `out/` that no deliverable points to, and deliverables whose object is missing.
-
-    The former are left by assemblies that failed and are reachable for nobody: until the farm
-    sweeps them they are counted only.
-    """
-    environment = ground.store_environment()
-    client = Minio(
-        environment["VOXFARM_S3_ENDPOINT"],
-        access_key=environment["VOXFARM_S3_ACCESS_KEY"],
-        secret_key=environment["VOXFARM_S3_SECRET_KEY"],
-        secure=False,
-        region="us-east-1",
-    )
-    stored = {
-        str(found.object_name)
-        for found in client.list_objects("voxfarm", "t/", recursive=True)
-        if "/out/" in str(found.object_name)
-    }
-    known = ground.database.read(
-        lambda conn: set(conn.execute(select(t.deliverable.c.object_key)).scalars())
-    )
-    return sorted(stored - known), sorted(known - stored)

@@ -16,8 +16,16 @@ KINDS = (
     "seaweedfs",
     "flower",
 )
-FROZEN = ("consumer", "engine host", "cpu worker", "scheduler", "node")
-TOLD_TO_STOP = ("node", "consumer", "engine host", "cpu worker", "scheduler", "api")
+FROZEN = ("consumer", "engine host", "cpu worker", "deliver worker", "scheduler", "node")
+TOLD_TO_STOP = (
+    "node",
+    "consumer",
+    "engine host",
+    "cpu worker",
+    "deliver worker",
+    "scheduler",
+    "api",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +56,9 @@ def faults(*, lease_s: float, store_away_s: float) -> tuple[Fault, ...]:
         Fault("send messages twice"),
         Fault("reorder messages"),
         Fault("restart database at once", (0.0, 3.0), needs="postgresql"),
-        Fault("step database clock", needs="postgresql"),
+        Fault("step database clock"),
         Fault("hold database lock", past_lease, needs="sqlite"),
+        Fault("refuse webhooks", past_lease),
         Fault("half-open redis", needs="network"),
         Fault("half-open store", needs="network"),
         Fault("half-open database", needs="network and postgresql"),

@@ -120,3 +120,16 @@ class StopServer:
         for victim in self._frozen:
             with suppress(psutil.NoSuchProcess):
                 os.kill(victim.pid, signal.SIGCONT)
+
+
+class RefuseWebhooks:
+    """Nobody listens where webhooks are to be sent."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._letterbox = ground.letterbox
+
+    def begin(self) -> None:
+        self._letterbox.shut()
+
+    def end(self) -> None:
+        self._letterbox.open()

@@ -10,20 +10,28 @@ from sqlalchemy import Connection, func, select
 
 from shared.ledger import tables as t
 from shared.segments import SegmentKind, SegmentState
+from shared.webhooks import SELECTABLE_EVENTS
 from tests.chaos.storm.book import POISONS, book
 from tests.chaos.storm.carrying_out import carry_out
 from tests.chaos.storm.ground import Ground, ground
-from tests.chaos.storm.judgement import Submitted, judge, orphans
+from tests.chaos.storm.judgement import Submitted, judge
+from tests.chaos.storm.leftovers import leftovers
 from tests.chaos.storm.plan import Squall
 from tests.chaos.storm.recovery import in_flight, recovered
+from tests.chaos.storm.told import untold
+from tests.chaos.storm.witness import all_reuses
 
 log = logging.getLogger(__name__)
 _BOOKS_UNDER_WAY = 2
+EVENTS = [event.value for event in SELECTABLE_EVENTS]
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How large a storm is. `recover_s`: a squall not recovered from by then is a finding."""
+    """How large a storm is. `recover_s`: a squall not recovered from by then is a finding.
+
+    So are a job that has not ended after `end_s`, a webhook not told and a store not clean by then.
+    """
 
     segments: int
     sentences_a_book: int
@@ -54,13 +62,15 @@ class Feeder:
             sentences=self.size.sentences_a_book,
             poisons=self.size.poisons,
         )
-        self.submitted.append(Submitted(made, self.ground.farm.send(made.body())))
+        told = {"url": self.ground.letterbox.url(len(self.submitted)), "events": EVENTS}
+        job_id = self.ground.farm.send(made.body() | {"webhook": told})
+        self.submitted.append(Submitted(made, job_id))
         return self.submitted[-1]
 
     @property
     def segments(self) -> int:
-        """Sentences submitted so far."""
-        return sum(s.book.sentences for s in self.submitted)
+        """Sentences submitted so far, without those that may be reused."""
+        return sum(s.book.sentences for s in self.submitted if not s.book.repeats)
 
     def start(self) -> None:
         """Begin to submit."""
@@ -86,7 +96,7 @@ class Feeder:
 
     def _under_way(self) -> int:
         settled = self.ground.database.read(_settled, patience_s=120)
-        return self.segments - settled
+        return sum(s.book.sentences for s in self.submitted) - settled
 
 
 def _settled(conn: Connection) -> int:
@@ -131,9 +141,13 @@ def weather(
         for recovery in recoveries:
             if recovery["again_s"] is None or recovery["whole_s"] is None:
                 findings.append(f"not recovered within {size.recover_s:.0f} s: {recovery}")
-        left, missing = orphans(here)
-        findings += [f"a deliverable's object is missing: {key}" for key in missing]
-    # Webhooks: every end state's event arrived at a receiver, once by its id, belongs here.
+        findings += untold(here, feeder.submitted, within_s=size.end_s)
+        came = here.letterbox.received()
+        reused = here.database.read(all_reuses)
+        for job in _forgotten(feeder.submitted):
+            here.farm.delete(job.job_id)
+        left = leftovers(here, within_s=size.end_s)
+        findings += left.findings()
     return {
         "seed": seed,
         "database": database_kind,
@@ -144,9 +158,19 @@ def weather(
         "faults": sum(len(squall.strokes) for squall in squalls),
         "wall_s": round(time.monotonic() - began_s, 1),
         "recoveries": recoveries,
-        "orphan_objects": len(left),
+        "reused_segments": reused,
+        "events": len({one.id for one in came}),
+        "requests": len(came),
+        "orphan_objects": len(left.unknown) + len(left.uploads),
         "findings": findings,
     }
+
+
+def _forgotten(submitted: Sequence[Submitted]) -> list[Submitted]:
+    """The jobs that are deleted in the end: all with a gap, which somebody might still retry and
+    whose leftovers are therefore kept, and every second one of the others.
+    """
+    return [s for number, s in enumerate(submitted) if s.book.poison is not None or number % 2]
 
 
 def _endure(here: Ground, squall: Squall, size: Size) -> dict[str, object]:

@@ -17,6 +17,8 @@ OF_THE_SHORT_STORM = (
     "stop store",
     "send messages twice",
     "reorder messages",
+    "refuse webhooks",
+    "step database clock",
 )
 
 

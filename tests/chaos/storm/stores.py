@@ -64,12 +64,11 @@ class StepClock:
     """The database's clock is set: minutes on or back, at once, and stays so."""
 
     def __init__(self, ground: Ground, seed: int) -> None:
-        assert ground.postgres is not None
-        self._postgres = ground.postgres
+        self._clock = ground.clock
         self._by_s = 60.0 * (1 + seed % 10) * (1 if seed % 3 == 0 else -1)
 
     def begin(self) -> None:
-        self._postgres.execute(f"UPDATE clock.step SET by_s = by_s + {self._by_s}")  # noqa: S608
+        self._clock.step(self._by_s)
 
     def end(self) -> None:
         """It is not set right again."""
