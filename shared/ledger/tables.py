@@ -270,6 +270,14 @@ segment = Table(
     Column("sha256", String(64), comment="of the bytes of this segment alone"),
     Column("samples", BigInteger, nullable=False, default=0),
     Column("rate_hz", Integer, nullable=False, default=0),
+    Column(
+        "losses",
+        Integer,
+        nullable=False,
+        default=0,
+        server_default="0",
+        comment="how often its stored audio was found gone or damaged",
+    ),
     Column("error", Text),
 )
 IS_PENDING = text("segment.state = 'pending'")
