@@ -14,7 +14,7 @@ import numpy as np
 
 from shared import object_keys
 from shared.crashpoints import crash_point
-from shared.errors import FatalError, LostAudioError
+from shared.errors import FatalError, LostAudioError, StoreError
 from shared.farm import Farm
 from shared.jobs import AudioFormat, JobSpec
 from shared.ledger import deliverables, encodings, jobs, renderings
@@ -27,7 +27,7 @@ from worker.assembly.part_key import part_key
 from worker.assembly.stitch import Clip, Stitcher
 from worker.closing import close_job
 from worker.fetching import fetched
-from worker.healing import heal
+from worker.healing import heal, is_worth_a_doubt
 from worker.step_progress import StepLease, StepLostError, drop_unknown, rows_of
 from worker.stored_audio import samples_of
 from worker.uploading import upload_to
@@ -61,7 +61,9 @@ def _assemble_part(farm: Farm, claimed: StepClaim) -> None:
         )
         try:
             file = _make(farm, claimed, spec, object_key, name=name, progress=lease.progress)
-        except LostAudioError as error:
+        except (LostAudioError, StoreError) as error:
+            if isinstance(error, StoreError) and not is_worth_a_doubt(claimed):
+                raise
             heal(farm, claimed, error, tier=spec.tier, progress=lease.progress)
             return
         committed = farm.database.transact(

@@ -11,6 +11,7 @@ from shared.ledger import tables as t
 from shared.ledger.clock import read_clock
 
 LONGEST_WAIT_S = 60.0  # of a segment or step that was given back
+ROUNDING_S = 0.001  # of the clock: what was leased in this very instant is not too far ahead
 
 
 def mend(conn: Connection, *, lease_s: float, delivery_lease_s: float) -> int:
@@ -20,7 +21,8 @@ def mend(conn: Connection, *, lease_s: float, delivery_lease_s: float) -> int:
     webhook's after `delivery_lease_s`. Webhooks wait for hours on purpose, so their waits stay.
     """
     now = read_clock(conn)
-    wait, lease, delivery = now + LONGEST_WAIT_S, now + lease_s, now + delivery_lease_s
+    latest = now + ROUNDING_S
+    wait, lease, delivery = latest + LONGEST_WAIT_S, latest + lease_s, latest + delivery_lease_s
     s, p, n, d = t.segment.c, t.step.c, t.node.c, t.delivery.c
     mended = conn.execute(
         update(t.segment).where(t.IS_IN_FLIGHT, s.lease_until > lease).values(lease_until=lease)

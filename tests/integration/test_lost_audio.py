@@ -9,13 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
+from sqlalchemy import update
 
+from cli.servers.seaweed import SeaweedServer
 from cli.servers.valkey import ValkeyServer
 from shared import object_keys
 from shared.errors import NotFoundError, StoreError
 from shared.farm import Farm, farm_of
 from shared.jobs import JobState
 from shared.ledger import deliverables, feeding, renderings, segment_records, settling
+from shared.ledger import tables as t
 from shared.ledger.migrate import migrate
 from shared.ledger.renderings import Audio
 from shared.ledger.segment_records import SegmentRecord
@@ -27,6 +30,7 @@ from shared.tiers import Tier
 from tests.contract.ledger import shelf, story
 from worker.assembling import run_assemble
 from worker.assembly.segment_audio import encode_segment
+from worker.healing import DOUBTED_CLAIMS
 
 RATE_HZ = 24_000
 PARTS, PER_PART = 2, 3
@@ -209,6 +213,55 @@ def test_a_store_that_is_away_loses_nothing(farm: Farm, settings: Settings, spok
     assert shelf.state(farm.database, spoken) is JobState.COMPLETED
 
 
+def rot(seaweed: SeaweedServer, data: bytes) -> int:
+    """Overwrite some bytes of these on the store's own disk. Returns in how many places."""
+    places = 0
+    for volume in seaweed.folder.rglob("*.dat"):
+        stored = volume.read_bytes()
+        with volume.open("r+b") as disk:
+            at = stored.find(data)
+            while at >= 0:
+                disk.seek(at + len(data) // 2)
+                disk.write(b"\0" * 20)
+                places += 1
+                at = stored.find(data, at + 1)
+    return places
+
+
+@pytest.mark.slow
+def test_an_object_that_rotted_on_the_stores_disk_is_doubted_in_the_end(
+    farm: Farm, spoken: str, seaweed: SeaweedServer
+) -> None:
+    assert rot(seaweed, tone(5))
+    first = story.claim_any_step(farm.database, spoken)
+    while first is not None and first.part != 1:
+        run_assemble(farm, first)
+        first = story.claim_any_step(farm.database, spoken)
+    assert first is not None
+    with pytest.raises(StoreError):
+        run_assemble(farm, first)
+    assert waiting(farm, spoken) == []
+    tried = update(t.step).where(t.step.c.id == first.id).values(token=DOUBTED_CLAIMS)
+    farm.database.transact(lambda conn: conn.execute(tried))
+    run_assemble(farm, replace(first, token=DOUBTED_CLAIMS))
+    assert speak(farm) == [4, 5]
+    assemble(farm, spoken)
+    assert shelf.state(farm.database, spoken) is JobState.COMPLETED
+
+
+def test_a_store_that_is_away_for_long_loses_nothing_either(
+    farm: Farm, settings: Settings, spoken: str
+) -> None:
+    nowhere = settings.model_copy(update={"s3_endpoint": "127.0.0.1:1"})
+    claimed = story.claim_any_step(farm.database, spoken)
+    assert claimed is not None
+    tried = update(t.step).where(t.step.c.id == claimed.id).values(token=DOUBTED_CLAIMS)
+    farm.database.transact(lambda conn: conn.execute(tried))
+    with farm_of(nowhere) as cut_off, pytest.raises(StoreError):
+        run_assemble(cut_off, replace(claimed, token=DOUBTED_CLAIMS))
+    assert waiting(farm, spoken) == []
+
+
 class ForgetfulStore(S3Store):
     """Knows nothing of an object when first asked."""
 
@@ -227,7 +280,7 @@ def test_audio_that_is_there_at_a_second_look_is_not_lost(
     forgetful = replace(farm, store=ForgetfulStore(settings))
     claimed = story.claim_any_step(farm.database, spoken)
     assert claimed is not None
-    with pytest.raises(StoreError, match="a moment ago"):
+    with pytest.raises(StoreError, match="at a second look"):
         run_assemble(forgetful, claimed)
     assert waiting(farm, spoken) == []
     run_assemble(forgetful, claimed)
