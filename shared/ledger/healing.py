@@ -59,8 +59,8 @@ def reopen(
     if not rows:
         raise LedgerBusyError("somebody has just changed what was found lost")
     keys = {str(row.object_key) for row in rows}
-    rounds = 1 + conn.execute(select(_j.round).where(_j.id == claimed.job_id)).scalar_one()
-    hopeless = [row for row in rows if row.losses + 1 >= most_losses * rounds]
+    job = conn.execute(select(_j.round, _j.spec).where(_j.id == claimed.job_id)).one()
+    hopeless = [row for row in rows if row.losses + 1 >= most_losses * (1 + job.round)]
     if hopeless:
         renderings.distrust(conn, keys)
         worst = hopeless[0]
@@ -69,7 +69,9 @@ def reopen(
         )
         jobs.end(conn, claimed.job_id, JobState.FAILED, code="audio-lost", message=why)
         return Healing.GIVEN_UP
-    _reopen_segments(conn, claimed.job_id, [row.number for row in rows])
+    _reopen_segments(
+        conn, claimed.job_id, [row.number for row in rows], follow=job.spec.get("reuse", True)
+    )
     objects.release(conn, Counter(str(row.object_key) for row in rows), keep_s=0.0)
     renderings.distrust(conn, keys)
     _reopen_part(conn, claimed, rows)
@@ -100,8 +102,13 @@ def _lock(
     return found
 
 
-def _reopen_segments(conn: Connection, job_id: str, indexes: Collection[int]) -> None:
-    """Let them wait with a clean record; no token given out before may commit them."""
+def _reopen_segments(
+    conn: Connection, job_id: str, indexes: Collection[int], *, follow: bool
+) -> None:
+    """Let them wait with a clean record; no token given out before may commit them.
+
+    Those who `follow` take what another job, that found the same loss, has had spoken since.
+    """
     for some in _chunks(indexes):
         conn.execute(
             update(t.segment)
@@ -115,6 +122,7 @@ def _reopen_segments(conn: Connection, job_id: str, indexes: Collection[int]) ->
                 suspect=False,
                 lease_until=None,
                 not_before=db_now(),
+                follows=follow,
                 claimed_at=None,
                 done_at=None,
                 object_key=None,

@@ -1,4 +1,4 @@
-"""Stored audio that the store lost: how often, of each segment."""
+"""Stored audio that the store lost, and segments that wait for audio that another job makes."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -21,6 +21,27 @@ def upgrade() -> None:
         ),
     )
 
+    op.add_column(
+        "segment",
+        sa.Column(
+            "follows",
+            sa.Boolean(),
+            nullable=False,
+            server_default=sa.false(),
+            comment="its audio may be there by the time that it is claimed: look first",
+        ),
+    )
+    condition = sa.text("state = 'pending' AND follows")
+    op.create_index(
+        "ix_segment_followers",
+        "segment",
+        ["content_key"],
+        sqlite_where=condition,
+        postgresql_where=condition,
+    )
+
 
 def downgrade() -> None:
+    op.drop_index("ix_segment_followers", "segment")
+    op.drop_column("segment", "follows")
     op.drop_column("segment", "losses")
