@@ -169,9 +169,7 @@ class Renderer:
             low = self.farm.dispatcher.is_low(conn, Tier(claim.tier))
             return Outcome(taken.step_id, window_is_low=low)
 
-        outcome = self.farm.database.transact(commit)
-        crash_point("segment.taken_over")
-        return outcome
+        return self.farm.database.transact(commit)
 
     def _put_back(self, claim: Claim) -> Outcome:
         """Undo the claim; others may have the room in the window."""
