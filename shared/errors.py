@@ -12,6 +12,7 @@ VoxfarmError
 │   └── HostLostError   the engine host died or went silent under this utterance
 └── FatalError          trying again will not help
     ├── UtteranceError  the engine refused this one utterance
+    ├── LostAudioError  stored audio is gone or damaged: only speaking it again helps
     └── SetupError      the installation lacks something; the message says what mends it
 
 Code decides by class, never by message text.
@@ -95,6 +96,10 @@ class FatalError(VoxfarmError):
 
 class UtteranceError(FatalError):
     """The engine refused or failed this one utterance; its neighbours are unharmed."""
+
+
+class LostAudioError(FatalError):
+    """The store answers, and has not the audio that was committed: it is gone or damaged."""
 
 
 class SetupError(FatalError):

@@ -42,7 +42,10 @@ JOB_TRANSITIONS: dict[JobState, frozenset[JobState]] = {
     JobState.ACCEPTED: frozenset({JobState.PLANNING}) | _STOPS,
     JobState.PLANNING: frozenset({JobState.RENDERING}) | _STOPS,
     JobState.RENDERING: frozenset({JobState.ASSEMBLING}) | _STOPS,
-    JobState.ASSEMBLING: frozenset({JobState.COMPLETED, JobState.PARTIAL}) | _STOPS,
+    JobState.ASSEMBLING: frozenset(
+        {JobState.COMPLETED, JobState.PARTIAL, JobState.RENDERING}  # audio that was lost
+    )
+    | _STOPS,
     JobState.COMPLETED: frozenset({JobState.EXPIRED}),
     JobState.PARTIAL: frozenset({JobState.RENDERING, JobState.EXPIRED}),
     JobState.FAILED: frozenset(

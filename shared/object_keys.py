@@ -4,7 +4,7 @@ Segment audio is immutable: an object is named by the fencing token of its first
 writer can never replace the audio that a newer token committed.
 """
 
-PROBE = "probe"  # overwritten every few seconds on a local store, to see whether it takes writes
+PROBE = "probe"  # overwritten now and then, always alike, to see whether a store works
 
 
 def segment_audio(tenant: str, job_id: str, index: int, token: int, *, together: int) -> str:

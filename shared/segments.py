@@ -49,7 +49,7 @@ SEGMENT_TRANSITIONS: dict[SegmentState, frozenset[SegmentState]] = {
             SegmentState.CANCELLED,
         }
     ),
-    SegmentState.DONE: frozenset(),
+    SegmentState.DONE: frozenset({SegmentState.PENDING}),  # the store has lost its audio
     SegmentState.QUARANTINED: frozenset({SegmentState.PENDING}),  # an explicit retry of the job
     SegmentState.CANCELLED: frozenset({SegmentState.PENDING}),  # the same
 }

@@ -199,7 +199,10 @@ class Settings(BaseSettings):
         default=5.0, description="a dispatch is not suspected lost before this age"
     )
     scheduler_period_s: float = Field(default=1.0, description="time between its rounds")
-    max_attempts: int = Field(default=3, description="crashes alone before quarantine")
+    max_attempts: int = Field(
+        default=3,
+        description="crashes alone before quarantine, losses of stored audio before a job fails",
+    )
     retention_s: int = Field(
         default=DEFAULT_RETENTION_S,
         ge=LEAST_RETENTION_S,

@@ -146,9 +146,14 @@ class S3Store:
 
     def _pieces(self, key: str, offset_bytes: int, size_bytes: int | None) -> Iterator[bytes]:
         with _store_errors():
-            response = self._client.get_object(
-                self._bucket, key, offset=offset_bytes, length=size_bytes or 0
-            )
+            try:
+                response = self._client.get_object(
+                    self._bucket, key, offset=offset_bytes, length=size_bytes or 0
+                )
+            except S3Error as error:
+                if error.code != "InvalidRange":
+                    raise
+                return  # it ends before that
             try:
                 yield from response.stream(STREAM_BYTES)
             finally:

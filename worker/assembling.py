@@ -14,23 +14,22 @@ import numpy as np
 
 from shared import object_keys
 from shared.crashpoints import crash_point
-from shared.errors import FatalError
+from shared.errors import FatalError, LostAudioError, StoreError
 from shared.farm import Farm
 from shared.jobs import AudioFormat, JobSpec
 from shared.ledger import deliverables, encodings, jobs, renderings
 from shared.ledger.deliverables import Deliverable, PartCommit, PartRecord
-from shared.ledger.segment_records import SegmentRecord
 from shared.ledger.steps import StepClaim
 from shared.ledger.tables import WHOLE_JOB
 from worker.assembly.encoders import CONTENT_TYPES, encoder_for
 from worker.assembly.multipart import write_audio
 from worker.assembly.part_key import part_key
-from worker.assembly.segment_audio import decode_segment
 from worker.assembly.stitch import Clip, Stitcher
 from worker.closing import close_job
-from worker.engines.base import Samples
 from worker.fetching import fetched
+from worker.healing import heal, is_worth_a_doubt
 from worker.step_progress import StepLease, StepLostError, drop_unknown, rows_of
+from worker.stored_audio import samples_of
 from worker.uploading import upload_to
 
 log = logging.getLogger(__name__)
@@ -60,7 +59,13 @@ def _assemble_part(farm: Farm, claimed: StepClaim) -> None:
         object_key = object_keys.deliverable(
             tenant, claimed.job_id, claimed.id, claimed.token, name
         )
-        file = _make(farm, claimed, spec, object_key, name=name, progress=lease.progress)
+        try:
+            file = _make(farm, claimed, spec, object_key, name=name, progress=lease.progress)
+        except (LostAudioError, StoreError) as error:
+            if isinstance(error, StoreError) and not is_worth_a_doubt(claimed):
+                raise
+            heal(farm, claimed, error, tier=spec.tier, progress=lease.progress)
+            return
         committed = farm.database.transact(
             lambda conn: deliverables.commit_part(conn, claimed, file, part_key=key)
         )
@@ -90,7 +95,7 @@ def _reuse(
     there = farm.store.stat(found.object_key)
     if there is None or there.size_bytes != found.size_bytes:
         log.warning("the store has lost or damaged %s", found.object_key)
-        farm.database.transact(lambda conn: renderings.distrust(conn, found.object_key))
+        farm.database.transact(lambda conn: renderings.distrust(conn, [found.object_key]))
         return None
     return farm.database.transact(
         lambda conn: deliverables.reuse_part(
@@ -141,29 +146,12 @@ def _make(
 
 
 def _clips(farm: Farm, claimed: StepClaim, progress: Callable[[], None]) -> Iterator[Clip]:
-    """The part's clips in order, each checked against its hash.
-
-    What the store has lost or damaged is never reused again, by no job.
-    """
+    """The part's clips in order, each checked against its hash. Raises LostAudioError."""
     rows = rows_of(farm, claimed, progress, claimed.part)
     for row, data in fetched(farm.store, rows):
         progress()
-        try:
-            samples = _NOTHING if data is None else _samples(row, data)
-        except FatalError:
-            key = row.object_key or ""
-            farm.database.transact(lambda conn, key=key: renderings.distrust(conn, key))  # type: ignore[misc]
-            raise
+        samples = _NOTHING if data is None else samples_of(row, data)
         yield Clip(row.index, samples, row.pause_after_s)
-
-
-def _samples(row: SegmentRecord, data: bytes) -> Samples:
-    if hashlib.sha256(data).hexdigest() != row.sha256:
-        raise FatalError(f"the stored audio of segment {row.index} does not match its hash")
-    samples, rate_hz = decode_segment(data)
-    if (len(samples), rate_hz) != (row.samples, row.rate_hz):
-        raise FatalError(f"the stored audio of segment {row.index} has the wrong length or rate")
-    return samples
 
 
 _NOTHING = np.zeros(0, np.float32)

@@ -8,13 +8,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import groupby, islice
+from typing import Protocol
 
 from shared.errors import NotFoundError
 from shared.ledger.segment_records import SegmentRecord
-from shared.storage import ObjectStore
 
 STRETCH = 32  # segments: about 6 MB of speech
 FETCHERS = 4
+
+
+class Source(Protocol):
+    """An object store, as far as fetching needs one."""
+
+    def get(self, key: str, offset_bytes: int = 0, size_bytes: int | None = None) -> bytes:
+        """See ObjectStore."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +42,7 @@ class _Range:
 
 
 def fetched(
-    store: ObjectStore, rows: Iterable[SegmentRecord]
+    store: Source, rows: Iterable[SegmentRecord]
 ) -> Iterator[tuple[SegmentRecord, bytes | None]]:
     """The rows in order, each with its stored bytes; None for a row without audio.
 
@@ -50,7 +58,7 @@ def fetched(
 
 
 def _ask(
-    store: ObjectStore, pool: ThreadPoolExecutor, rows: Sequence[SegmentRecord]
+    store: Source, pool: ThreadPoolExecutor, rows: Sequence[SegmentRecord]
 ) -> list[tuple[SegmentRecord, _Range | None]]:
     spoken = sorted((r for r in rows if r.object_key is not None), key=_place)
     ranges = {
@@ -61,7 +69,7 @@ def _ask(
 
 
 def _request(
-    store: ObjectStore, pool: ThreadPoolExecutor, key: str, rows: Sequence[SegmentRecord]
+    store: Source, pool: ThreadPoolExecutor, key: str, rows: Sequence[SegmentRecord]
 ) -> _Range:
     start_bytes = rows[0].offset_bytes
     if any(row.size_bytes == 0 for row in rows):  # written before objects were shared

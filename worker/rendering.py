@@ -22,7 +22,7 @@ from shared.errors import (
     VoxfarmError,
 )
 from shared.farm import Farm
-from shared.ledger import segments, settling
+from shared.ledger import segments, settling, taking_over
 from shared.ledger.blame import testify
 from shared.ledger.segments import Claim
 from shared.messages import MESSAGE_VERSION, SynthMessage
@@ -139,6 +139,8 @@ class Renderer:
         self._follow_up(claim, outcome)
 
     def _produce(self, claim: Claim) -> Outcome:
+        if claim.follows and (outcome := self._take_over(claim)) is not None:
+            return outcome
         lease = _Lease(self.farm, claim, self.watch)
         host = self.hosts.get(claim.engine)
         if host is None:
@@ -156,6 +158,18 @@ class Renderer:
             rate_hz = host.info().sample_rate_hz
             rendering = Rendering(claim, encode_segment(samples, rate_hz), len(samples), rate_hz)
             return settle(rendering, patient=claim.tier != Tier.RUSH)
+
+    def _take_over(self, claim: Claim) -> Outcome | None:
+        """Take audio that another job has had made meanwhile. None: it must be spoken."""
+
+        def commit(conn: Connection) -> Outcome | None:
+            taken = taking_over.take_over(conn, claim)
+            if taken is None:
+                return None
+            low = self.farm.dispatcher.is_low(conn, Tier(claim.tier))
+            return Outcome(taken.step_id, window_is_low=low)
+
+        return self.farm.database.transact(commit)
 
     def _put_back(self, claim: Claim) -> Outcome:
         """Undo the claim; others may have the room in the window."""

@@ -79,6 +79,11 @@ def since(conn: Connection, job_ids: Sequence[str], at: float) -> dict[str, list
     return found
 
 
+def forget(conn: Connection, job_id: str) -> None:
+    """Delete a job's marks: some of what they count is no longer settled, so no rate is in them."""
+    conn.execute(delete(t.mark).where(t.mark.c.job_id == job_id))
+
+
 def forget_old(conn: Connection) -> int:
     """Delete marks that no rate is read from any more. Returns how many."""
     old = t.mark.c.at < read_clock(conn) - 2 * LONGEST_S

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from sqlalchemy import Connection, func, insert, select, update
 
 from shared.jobs import JobState
-from shared.ledger import renderings, settling, steps
+from shared.ledger import following, renderings, settling, steps
 from shared.ledger import tables as t
 from shared.ledger.clock import db_now, read_clock
 from shared.ledger.offers import refresh_heads
@@ -135,21 +135,25 @@ def write_chunk(
 ) -> Written | None:
     """Insert the next segments of the plan, under the step's token. None: the token is lost.
 
-    Segments whose audio the tenant `reuse_of` has already are done with it, and counted.
+    Segments whose audio the tenant `reuse_of` has already are done with it, and counted; those
+    that it is having spoken just now wait for that.
     """
     if not steps.renew(conn, claimed, lease_s=lease_s):
         return None
     job_id = claimed.job_id
     there: Mapping[str, Audio] = {}
+    leased: Mapping[str, float] = {}
     if reuse_of is not None:
         keys = [piece.content_key for piece in chunk if piece.kind is SegmentKind.SPEECH]
         there = renderings.reuse(conn, reuse_of, job_id, keys)
+        leased = following.leaders(conn, reuse_of, tier, set(keys) - there.keys())
     now = read_clock(conn)
     spoken = [p for p in chunk if p.kind is SegmentKind.SPEECH and p.content_key in there]
     others = [p for p in chunk if p.kind is not SegmentKind.SPEECH or p.content_key not in there]
     settled = {"state": SegmentState.DONE, "done_at": now}
     rows = [_row(job_id, tier, p, now) | settled | asdict(there[p.content_key]) for p in spoken]
-    for batch in (rows, [_row(job_id, tier, p, now) for p in others]):
+    waits = [_row(job_id, tier, p, now) | _following(leased, p.content_key) for p in others]
+    for batch in (rows, waits):
         if batch:
             conn.execute(insert(t.segment), batch)
     step_ids = _settle_reused(conn, job_id, spoken, there) if spoken else ()
@@ -176,6 +180,12 @@ def _row(job_id: str, tier: Tier, piece: PlannedSegment, now: float) -> dict[str
         "state": SegmentState.PENDING if piece.kind is SegmentKind.SPEECH else SegmentState.DONE,
         "done_at": None if piece.kind is SegmentKind.SPEECH else now,
     }
+
+
+def _following(leased: Mapping[str, float], content_key: str) -> dict[str, object]:
+    """Whose content is leased at this moment waits for it, until the lease has run out."""
+    until = leased.get(content_key)
+    return {"follows": until is not None, "not_before": until or 0.0}
 
 
 def _settle_reused(

@@ -5,7 +5,7 @@ content key is made of.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, delete, func, select
@@ -94,10 +94,18 @@ def reused(conn: Connection) -> Reused:
     return Reused(*(int(value) for value in conn.execute(select(*sums)).one()))
 
 
-def distrust(conn: Connection, object_key: str) -> None:
-    """Let nobody reuse what an object is said to hold: the store has lost or damaged it."""
-    conn.execute(delete(t.rendering).where(_r.object_key == object_key))
-    conn.execute(delete(t.encoding).where(t.encoding.c.object_key == object_key))
+def distrust(conn: Connection, object_keys: Collection[str]) -> None:
+    """Let nobody reuse what objects are said to hold: the store has lost or damaged them."""
+    for start in range(0, len(object_keys), _AT_ONCE):
+        keys = sorted(object_keys)[start : start + _AT_ONCE]
+        conn.execute(
+            select(_r.content_key)
+            .where(_r.object_key.in_(keys))
+            .order_by(_r.tenant, _r.content_key, _r.take)  # locks are taken in one order
+            .with_for_update()
+        )
+        conn.execute(delete(t.rendering).where(_r.object_key.in_(keys)))
+        conn.execute(delete(t.encoding).where(t.encoding.c.object_key.in_(keys)))
 
 
 def _find(conn: Connection, tenant: str, content_keys: Sequence[str]) -> dict[str, Audio]:

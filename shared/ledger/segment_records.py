@@ -31,6 +31,7 @@ class SegmentRecord:
     rate_hz: int
     error: str | None
     fallback: bool
+    losses: int
 
 
 def page(

@@ -48,6 +48,7 @@ class Claim:
     crashes: int
     suspect: bool
     fallback: Fallback | None = None  # who may try next; None when there is nobody
+    follows: bool = False  # its audio may be there by now
 
 
 # The statements of the hot path are built once: building one costs as much as running it.
@@ -89,6 +90,7 @@ _CLAIM = (
         _c.crashes,
         _c.suspect,
         _c.fallback,
+        _c.follows,
     )
 )
 _JOB_OF_CLAIM = select(t.job.c.tenant, t.job.c.spec).where(t.job.c.id == JOB)
@@ -125,6 +127,7 @@ def claim(
         crashes=row.crashes,
         suspect=row.suspect,
         fallback=fallback,
+        follows=row.follows,
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, bindparam, func, select, update
 
 from shared.jobs import JobState, OnError
-from shared.ledger import jobs, marks, objects, renderings, steps
+from shared.ledger import following, jobs, marks, objects, renderings, steps
 from shared.ledger import tables as t
 from shared.ledger.clock import db_now
 from shared.ledger.offers import refresh_heads
@@ -83,6 +83,7 @@ def commit(
         tally.add(index, chars=row.chars, audio_s=audio.samples / audio.rate_hz)
     if made:
         tenant = conn.execute(_TENANT, {"the_job": job_id}).scalar_one()
+        following.wake(conn, tenant, {key for key, _ in made})
         objects.refer(conn, tenant, job_id, refs)
         renderings.record(conn, tenant, made)
     for index, step_id in settle(conn, job_id, tallies).items():

@@ -7,6 +7,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     and_,
+    delete,
     exists,
     func,
     or_,
@@ -115,18 +116,32 @@ def fail(conn: Connection, claimed: StepClaim, error: str) -> bool:
     return _close(conn, claimed, StepState.FAILED, error)
 
 
+def _is_open_to(claimed: StepClaim) -> ColumnElement[bool]:
+    """Whether this token may still close the step."""
+    return and_(
+        t.step.c.id == claimed.id,
+        t.step.c.token == claimed.token,
+        t.step.c.state.in_((StepState.LEASED, StepState.DISPATCHED, StepState.PENDING)),
+        job_alive(),
+    )
+
+
 def _close(conn: Connection, claimed: StepClaim, state: StepState, error: str | None) -> bool:
     closed = conn.execute(
         update(t.step)
-        .where(
-            t.step.c.id == claimed.id,
-            t.step.c.token == claimed.token,
-            t.step.c.state.in_((StepState.LEASED, StepState.DISPATCHED, StepState.PENDING)),
-            job_alive(),
-        )
+        .where(_is_open_to(claimed))
         .values(state=state, done_at=db_now(), lease_until=None, error=error)
     )
     return closed.rowcount == 1
+
+
+def withdraw(conn: Connection, claimed: StepClaim) -> bool:
+    """Take a step away under its token: it came too early, and is inserted again when it is time.
+
+    False: it was not this token's.
+    """
+    withdrawn = conn.execute(delete(t.step).where(_is_open_to(claimed)))
+    return withdrawn.rowcount == 1
 
 
 def release(

@@ -270,6 +270,22 @@ segment = Table(
     Column("sha256", String(64), comment="of the bytes of this segment alone"),
     Column("samples", BigInteger, nullable=False, default=0),
     Column("rate_hz", Integer, nullable=False, default=0),
+    Column(
+        "losses",
+        Integer,
+        nullable=False,
+        default=0,
+        server_default="0",
+        comment="how often its stored audio was found gone or damaged",
+    ),
+    Column(
+        "follows",
+        Boolean,
+        nullable=False,
+        default=False,
+        server_default=false(),
+        comment="its audio may be there by the time that it is claimed: look first",
+    ),
     Column("error", Text),
 )
 IS_PENDING = text("segment.state = 'pending'")
@@ -309,6 +325,13 @@ Index(
     segment.c.done_at,
     sqlite_where=text("state = 'done' AND samples > 0 AND claimed_at IS NOT NULL"),
     postgresql_where=text("state = 'done' AND samples > 0 AND claimed_at IS NOT NULL"),
+)
+IS_FOLLOWER = text("segment.state = 'pending' AND segment.follows")
+Index(
+    "ix_segment_followers",
+    segment.c.content_key,
+    sqlite_where=text("state = 'pending' AND follows"),
+    postgresql_where=text("state = 'pending' AND follows"),
 )
 Index("ix_segment_part", segment.c.job_id, segment.c.part, segment.c.index)
 

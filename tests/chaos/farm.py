@@ -6,7 +6,8 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,10 @@ import psutil
 import soundfile
 
 from benchmarks.farm_process import Watched, start_up, wait_ready
+from cli.servers.seaweed import SeaweedServer
+from shared.ledger.database import Database, open_database
+from shared.settings import Settings
+from shared.storage import S3Store
 from worker.engines.tone import utterance_hash
 from worker.engines.tone_code import decode
 
@@ -181,3 +186,18 @@ class ChaosFarm:
             self.reference = chapters
         for mine, undisturbed in zip(chapters, self.reference, strict=True):
             np.testing.assert_array_equal(mine, undisturbed)
+
+
+@contextmanager
+def opened(farm: ChaosFarm) -> Iterator[tuple[Database, S3Store]]:
+    """The ledger and the store of a running farm, to look into and to tamper with."""
+    access = SeaweedServer.access_of(farm.data_dir / "seaweedfs")
+    assert access is not None
+    settings = Settings(
+        s3_endpoint=access[0],
+        s3_access_key=access[1],
+        s3_secret_key=access[2],  # type: ignore[arg-type]
+        database_url=f"sqlite:///{farm.data_dir / 'voxfarm.db'}",
+    )
+    with open_database(settings.sqlalchemy_url) as database:
+        yield database, S3Store(settings)

@@ -3,38 +3,19 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import pytest
 from sqlalchemy import Connection, delete, select, update
 
-from cli.servers.seaweed import SeaweedServer
 from shared.ledger import tables as t
-from shared.ledger.database import Database, open_database
-from shared.settings import Settings
-from shared.storage import S3Store
-from tests.chaos.farm import ChaosFarm
+from tests.chaos.farm import ChaosFarm, opened
 from worker.verifying.verdict import verify
 
 CHAPTERS = [
     {"title": "One", "text": "First it rains. Then it pours. Then it stops."},
     {"title": "Two", "text": "The sun comes out. *** Nobody is surprised."},
 ]
-
-
-@contextmanager
-def opened(farm: ChaosFarm) -> Iterator[tuple[Database, S3Store]]:
-    access = SeaweedServer.access_of(farm.data_dir / "seaweedfs")
-    assert access is not None
-    settings = Settings(
-        s3_endpoint=access[0],
-        s3_access_key=access[1],
-        s3_secret_key=access[2],  # type: ignore[arg-type]
-        database_url=f"sqlite:///{farm.data_dir / 'voxfarm.db'}",
-    )
-    with open_database(settings.sqlalchemy_url) as database:
-        yield database, S3Store(settings)
 
 
 def command(farm: ChaosFarm, job_id: str) -> tuple[int, str]:

@@ -42,6 +42,7 @@ def test_a_range_of_an_object_is_read_alone_and_ends_where_the_object_ends(
     assert store.get("a/range", 0, 1) == data[:1]
     assert store.get("a/range", 1_000_000) == data[1_000_000:]
     assert store.get("a/range", len(data) - 5, 100) == data[-5:]
+    assert store.get("a/range", len(data), 5) == store.get("a/range", len(data) + 9, 5) == b""
     with pytest.raises(NotFoundError):
         store.get("a/nothing", 5, 5)
 

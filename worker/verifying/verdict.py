@@ -1,12 +1,11 @@
 """One job replayed: its rows, its stored audio, its files and its manifest against each other."""
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from sqlalchemy import Connection
 
-from shared.errors import NotFoundError
+from shared.errors import LostAudioError, NotFoundError
 from shared.jobs import JobState
 from shared.ledger import deliverables, jobs, segment_records
 from shared.ledger.database import Database
@@ -14,8 +13,8 @@ from shared.ledger.deliverables import Deliverable, PartRecord
 from shared.ledger.jobs import JobRecord
 from shared.ledger.segment_records import SegmentRecord
 from shared.storage import ObjectStore
-from worker.assembly.segment_audio import decode_segment
 from worker.fetching import fetched
+from worker.stored_audio import samples_of
 from worker.verifying.files import check_audio, check_manifest, check_timeline
 from worker.verifying.rows import DELIVERED, check_rows
 
@@ -107,20 +106,13 @@ def _stored(
     """Each stored rendering against its hash, length and rate."""
     for row, data in fetched(store, rows):
         work.step(row.size_bytes)
-        if data == b"":
-            yield f"the stored audio of segment {row.index} is missing"
-        elif data is not None:
-            verdict.stored_segments += 1
-            yield from _rendering(row, data)
-
-
-def _rendering(row: SegmentRecord, data: bytes) -> Iterator[str]:
-    if hashlib.sha256(data).hexdigest() != row.sha256:
-        yield f"the stored audio of segment {row.index} does not match its hash"
-        return
-    samples, rate_hz = decode_segment(data)
-    if (len(samples), rate_hz) != (row.samples, row.rate_hz):
-        yield f"the stored audio of segment {row.index} has the wrong length or rate"
+        if data is None:
+            continue
+        verdict.stored_segments += data != b""
+        try:
+            samples_of(row, data)
+        except LostAudioError as error:
+            yield str(error)
 
 
 def _files(store: ObjectStore, job: _Job, verdict: Verdict, work: _Work) -> Iterator[str]:

@@ -366,7 +366,7 @@ def test_what_the_store_has_lost_is_reused_by_nobody_any_more(database: Database
     job_id = shelf.rendered_job(database, per_part=2)
     lost = segments_of(database, job_id)[0].object_key
     assert lost is not None
-    database.transact(lambda conn: renderings.distrust(conn, lost))
+    database.transact(lambda conn: renderings.distrust(conn, [lost]))
     later = shelf.reusing_job(database, per_part=2)
     assert [s.state for s in segments_of(database, later)] == ["pending", "done"]
     assert database.read(lambda conn: renderings.known(conn, shelf.TENANT, ["key0", "key1"])) == {
