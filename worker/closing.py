@@ -120,7 +120,7 @@ def _segment_entry(row: SegmentRecord, placed: tuple[int, int] | None) -> Segmen
         end_sample=end_sample,
         pause_after_s=row.pause_after_s,
         take=row.take,
-        attempts=row.token,
+        attempts=row.token - row.fallback,  # falling back took a token, and was no claim
         audio_sha256=row.sha256,
     )
 
