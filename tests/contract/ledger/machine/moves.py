@@ -38,9 +38,23 @@ _WATCHED: Mapping[str, tuple[str, ...]] = {
 }
 
 
+_FIELDS = (
+    "what, id, was, now, token_was, token_now, number_was, number_now, audio_was, audio_now,"
+    " lease_left_s"
+)
+_NOW = {
+    True: "((julianday('now') - 2440587.5) * 86400.0)",
+    False: "extract(epoch from clock_timestamp())::float8",
+}
+_SLACK_S = 1.0
+
+
 @dataclass(frozen=True)
 class Move:
-    """One update of a row: its state, token, dispatch number and audio, before and after."""
+    """One update of a row: its state, token, dispatch number and audio, before and after.
+
+    `lease_left_s`: how long the lease of before would have gone on.
+    """
 
     what: str
     id: str
@@ -52,6 +66,7 @@ class Move:
     number_now: int
     audio_was: str
     audio_now: str
+    lease_left_s: float
 
 
 def plant(database: Database) -> None:
@@ -60,6 +75,7 @@ def plant(database: Database) -> None:
     columns = (
         "what varchar(16), id varchar(64), was varchar(16), now varchar(16), token_was integer,"
         " token_now integer, number_was integer, number_now integer, audio_was text, audio_now text"
+        ", lease_left_s double precision"
     )
 
     def create(conn: Connection) -> None:
@@ -79,13 +95,11 @@ def _trigger(table: str, watched: Iterable[str], *, sqlite: bool) -> Iterator[st
         f"coalesce({row}.object_key || ' ' || {row}.sha256, '')" if table == "segment" else "''"
         for row in ("OLD", "NEW")
     ]
+    left = "0" if table == "job" else f"coalesce(OLD.lease_until - {_NOW[sqlite]}, 0)"
     values = ", ".join(
-        [f"'{table}'", _ID.get(table, "NEW.id"), "OLD.state", "NEW.state", *fences, *audio]
+        [f"'{table}'", _ID.get(table, "NEW.id"), "OLD.state", "NEW.state", *fences, *audio, left]
     )
-    fields = (
-        "what, id, was, now, token_was, token_now, number_was, number_now, audio_was, audio_now"
-    )
-    insert = f"INSERT INTO moves ({fields}) VALUES ({values});"  # noqa: S608 - constants
+    insert = f"INSERT INTO moves ({_FIELDS}) VALUES ({values});"  # noqa: S608 - constants
     differs = "IS NOT" if sqlite else "IS DISTINCT FROM"
     moved = " OR ".join(f"OLD.{name} {differs} NEW.{name}" for name in watched)
     if sqlite:
@@ -104,11 +118,8 @@ def _trigger(table: str, watched: Iterable[str], *, sqlite: bool) -> Iterator[st
 
 def read(conn: Connection) -> list[Move]:
     """All moves so far, each row's in their order."""
-    query = (
-        "SELECT what, id, was, now, token_was, token_now, number_was, number_now,"
-        " audio_was, audio_now FROM moves ORDER BY seq"
-    )
-    return [Move(*row) for row in conn.execute(text(query))]
+    query = text(f"SELECT {_FIELDS} FROM moves ORDER BY seq")  # noqa: S608 - constants
+    return [Move(*row) for row in conn.execute(query)]
 
 
 def faults(moves: Iterable[Move]) -> Iterator[str]:
@@ -124,6 +135,9 @@ def faults(moves: Iterable[Move]) -> Iterator[str]:
             before[move.what, move.id] = move
         if move.token_now < move.token_was or move.number_now < move.number_was:
             yield f"{move} makes a token or a dispatch number fall"
+        leased = move.was == move.now == SegmentState.LEASED
+        if leased and move.token_now != move.token_was and move.lease_left_s > _SLACK_S:
+            yield f"{move} takes a lease from who still holds it"
         if move.was == SegmentState.DONE and move.audio_now not in {move.audio_was, ""}:
             yield f"{move} changes audio that was committed"
 
