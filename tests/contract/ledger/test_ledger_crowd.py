@@ -70,8 +70,8 @@ class Actor:
             lambda: nodes.release(held, claimed, delay_s=draw.choice([0.0, 60.0])),
             lambda: nodes.put_back(held, claimed),
             lambda: nodes.crash(held, claimed, alone=draw.random() < 0.7),
-            lambda: draw.choice(LOSSES)(held, claimed),
-            lambda: draw.choice(WORDS)(held, claimed),
+            *[lambda: draw.choice(LOSSES)(held, claimed)] * 4,
+            *[lambda: draw.choice(WORDS)(held, claimed)] * 2,
         )
 
     def _work_on_steps(self) -> None:

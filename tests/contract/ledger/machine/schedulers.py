@@ -126,8 +126,8 @@ def delete_objects(held: Held) -> None:
 
 
 def begin_to_delete_objects(held: Held) -> list[str]:
-    """Die between the store and the ledger."""
-    keys = held.database.transact(lambda conn: objects.doom(conn, grace_s=0.0, limit=100))
+    """A moment after they were condemned; and die between the store and the ledger."""
+    keys = held.database.transact(lambda conn: objects.doom(conn, grace_s=-1.0, limit=100))
     return keys + held.database.read(
         lambda conn: objects.left_doomed(conn, after_s=-1.0, limit=100)
     )
