@@ -120,7 +120,8 @@ def _segment_entry(row: SegmentRecord, placed: tuple[int, int] | None) -> Segmen
         end_sample=end_sample,
         pause_after_s=row.pause_after_s,
         take=row.take,
-        attempts=row.token - row.losses,  # a loss takes a token, and no claim
+        # A loss takes a token, as falling back does, and is no claim.
+        attempts=row.token - row.losses - row.fallback,
         audio_sha256=row.sha256,
     )
 

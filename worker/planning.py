@@ -65,7 +65,7 @@ def run_plan(farm: Farm, claimed: StepClaim) -> None:
         None,
     )
     first = True
-    while chunk := list(islice(rows, CHUNK)):
+    for chunk in plans.chunks(rows, CHUNK):
         done = _write(farm, claimed, spec, chunk, reuse_of=tenant if spec.reuse else None)
         if done is None:
             return

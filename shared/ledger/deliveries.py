@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, exists, func, or_, select, update
 
 from shared.ledger import tables as t
 from shared.ledger import webhook_turns, webhooks
@@ -127,10 +127,12 @@ def settle(
     outcome: Outcome,
     decide: Callable[[int], Verdict],
 ) -> bool:
-    """Note an attempt and what follows from it. False: it was not this token's to settle.
+    """Note an attempt and what follows from it, once. False: it was not this token's to settle.
 
-    `decide` gets the webhook's failures in a row, this one included. The newest token may settle
-    past its lease, so that a slow ledger delays but never repeats without end.
+    An attempt that is noted already changes nothing: a delivery that waits again still has the
+    token of its last one, so the token alone does not tell. `decide` gets the webhook's failures
+    in a row, this one included. The newest token may settle past its lease, so that a slow ledger
+    delays but never repeats without end.
     """
     hook = webhook_turns.lock(conn, claimed.secret.webhook_id)
     if hook is None:  # removed meanwhile, and its deliveries with it
@@ -141,6 +143,8 @@ def settle(
     verdict = decide(failures)
     now = read_clock(conn)
     c = t.delivery.c
+    a = t.delivery_attempt.c
+    noted = exists().where(a.delivery_id == claimed.id, a.number == claimed.attempt)
     over = verdict.state != DeliveryState.PENDING
     settled = conn.execute(
         update(t.delivery)
@@ -148,6 +152,7 @@ def settle(
             c.id == claimed.id,
             c.token == claimed.token,
             c.state.in_((DeliveryState.PENDING, *_IN_FLIGHT)),
+            ~noted,
         )
         .values(
             state=verdict.state,

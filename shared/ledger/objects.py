@@ -8,7 +8,7 @@ that is being deleted. Knows no bytes and no store.
 
 from collections.abc import Collection, Mapping
 
-from sqlalchemy import Connection, bindparam, case, delete, select, update
+from sqlalchemy import Connection, Float, bindparam, case, delete, exists, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.sql.dml import Insert
 
@@ -58,13 +58,16 @@ def lock_usable(conn: Connection, keys: Collection[str]) -> frozenset[str]:
     return frozenset(rows.scalars())
 
 
+# Who stored it may have asked for it to go, when only others still held it.
+_IS_UNWANTED = exists().where(t.job.c.id == _o.job_id, t.job.c.deleted_at.is_not(None))
+_REST_S = case((_IS_UNWANTED, 0.0), else_=bindparam("the_rest_s", type_=Float))
 _RELEASE = (
     update(t.stored_object)
     .where(_o.key == bindparam("the_key"))
     .values(
         refs=_o.refs - bindparam("the_refs"),
         condemned_at=case(
-            (_o.refs <= bindparam("the_refs"), db_now() + bindparam("the_rest_s")),
+            (_o.refs <= bindparam("the_refs"), db_now() + _REST_S),
             else_=_o.condemned_at,
         ),
     )
@@ -72,7 +75,10 @@ _RELEASE = (
 
 
 def release(conn: Connection, counts: Mapping[str, int], *, keep_s: float) -> None:
-    """Take references back; who loses the last one is condemned in `keep_s` seconds."""
+    """Take references back; who loses the last one is condemned in `keep_s` seconds.
+
+    At once, if the job that stored it was deleted by its owner.
+    """
     if counts:
         conn.execute(
             _RELEASE,

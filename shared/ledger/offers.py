@@ -4,7 +4,7 @@ Knows how much an offer holds; the reads that it is made of are `shared.ledger.w
 `head_due_at` says that it has segments to send, and when the first of them is due.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any
@@ -145,7 +145,9 @@ def record(conn: Connection, pool: str, choice: Choice, *, sent_s: float) -> Non
     ]
     conn.execute(_WRITE_POOL[conn.dialect.name], [{"name": pool, "state": state}])
     conn.execute(_WRITE_SHARES[conn.dialect.name], shares)
-    conn.execute(_CHARGE, {"the_jobs": as_rows(choice.jobs.items())})
+    charged = {"the_jobs": as_rows(choice.jobs.items())}
+    _hold(conn, charged)
+    conn.execute(_CHARGE, charged)
 
 
 # A paused job sends nothing, so it has no head: it is in nobody's way.
@@ -157,6 +159,14 @@ _HEAD = case(
     .scalar_subquery(),
 )
 _JOBS = given("the_jobs")
+# The row is locked first and counted in a statement of its own: that one sees what all those wrote
+# who held the row before. One that waits for the row while it counts would not.
+_HOLD = (
+    select(t.job.c.id)
+    .where(t.job.c.id.in_(select(field(_JOBS, 0, String))))
+    .order_by(t.job.c.id)
+    .with_for_update(key_share=True)
+)
 _REFRESH = (
     update(t.job).where(t.job.c.id.in_(select(field(_JOBS, 0, String)))).values(head_due_at=_HEAD)
 )
@@ -173,14 +183,21 @@ def refresh_heads(conn: Connection, job_ids: Collection[str]) -> None:
     Call it from every transaction that lets segments wait, or takes waiting ones away.
     """
     if job_ids:
-        conn.execute(_REFRESH, {"the_jobs": as_rows([job_id] for job_id in set(job_ids))})
+        refreshed = {"the_jobs": as_rows([job_id] for job_id in set(job_ids))}
+        _hold(conn, refreshed)
+        conn.execute(_REFRESH, refreshed)
+
+
+def _hold(conn: Connection, jobs: Mapping[str, str]) -> None:
+    """Lock these jobs until the transaction ends. On SQLite the transaction excludes all others."""
+    if conn.dialect.name == "postgresql":
+        conn.execute(_HOLD, jobs)
 
 
 def find_forgotten(conn: Connection) -> int:
     """Let jobs wait again whose waiting segments nobody noted. Returns how many there were."""
     forgotten = conn.execute(
-        update(t.job)
-        .where(
+        select(t.job.c.id).where(
             t.job.c.state == "rendering",
             t.job.c.head_due_at.is_(None),
             t.job.c.paused.is_(False),
@@ -189,6 +206,7 @@ def find_forgotten(conn: Connection) -> int:
             .correlate(t.job)
             .exists(),
         )
-        .values(head_due_at=_HEAD)
     )
-    return forgotten.rowcount
+    job_ids = forgotten.scalars().all()
+    refresh_heads(conn, job_ids)
+    return len(job_ids)

@@ -4,7 +4,7 @@ Totals are known before the first segment is written, so a part can never reach 
 plan step that dies half way is resumed from the last chunk, since planning is deterministic.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from sqlalchemy import Connection, func, insert, select, update
@@ -55,6 +55,22 @@ class Written:
 
     reused: int
     step_ids: tuple[str, ...]
+
+
+def chunks(rows: Iterable[PlannedSegment], size: int) -> Iterator[list[PlannedSegment]]:
+    """Cut a plan into chunks of at least `size` rows, each to be written in one transaction.
+
+    What is not spoken goes into the chunk of the speech before it. A part's assembly starts with
+    its last sentence: whatever comes behind that must be in the ledger by then.
+    """
+    chunk: list[PlannedSegment] = []
+    for row in rows:
+        if len(chunk) >= size and (row.kind is SegmentKind.SPEECH or row.part != chunk[-1].part):
+            yield chunk
+            chunk = []
+        chunk.append(row)
+    if chunk:
+        yield chunk
 
 
 def start_planning(conn: Connection, job_id: str) -> tuple[float, float]:

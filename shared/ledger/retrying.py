@@ -134,16 +134,20 @@ def _reopen_segments(conn: Connection, job_id: str, now: float, *, stood_s: floa
 
 def _insert_next_steps(conn: Connection, job_id: str) -> None:
     """Insert the steps that can run now; move the job to the state that they belong to."""
-    if not _has_step(conn, job_id, StepKind.PLAN, StepState.DONE):
+    planned = _has_step(conn, job_id, StepKind.PLAN, StepState.DONE)
+    if not planned:
+        steps.insert(conn, job_id, StepKind.PLAN)
         if not conn.execute(select(exists().where(t.part.c.job_id == job_id))).scalar_one():
             _move(conn, job_id, JobState.ACCEPTED)
-        steps.insert(conn, job_id, StepKind.PLAN)
-        return
+            return
     p = t.part.c
+    # The end of the plan starts the assembly of parts without speech; that of all others was
+    # started by their last sentence, which may have come before the plan was whole.
+    whole = (p.remaining == 0) & p.assembled.is_(False)
+    if not planned:
+        whole &= p.segments_total > 0
     ready = conn.execute(
-        select(p.index)
-        .where(p.job_id == job_id, p.remaining == 0, p.assembled.is_(False))
-        .order_by(p.index)
+        select(p.index).where(p.job_id == job_id, whole).order_by(p.index)
     ).scalars()
     for part in ready.all():
         steps.insert(conn, job_id, StepKind.ASSEMBLE, part=part)

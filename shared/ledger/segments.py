@@ -152,6 +152,7 @@ _FALL_BACK = (
     .where(THE_SEGMENT, _c.token == TOKEN, IS_UNSETTLED, JOB_RENDERS)
     .values(
         state=SegmentState.PENDING,
+        token=_c.token + 1,  # whoever still holds it speaks for the engine that gave it up
         fallback=True,
         content_key=bindparam("the_key"),
         attempt=case((_c.state == SegmentState.LEASED, _c.attempt - 1), else_=_c.attempt),
@@ -169,7 +170,8 @@ def fall_back(
 ) -> bool:
     """Give a segment that its job's engine gave up to the fallback engine, with a clean record.
 
-    `content_key` is the fallback's. False: this is not its newest token, or it is settled.
+    `content_key` is the fallback's. No claim from before may commit any more: it would pass one
+    engine's audio off as another's. False: this is not its newest token, or it is settled.
     """
     where = {"the_job": job_id, "the_index": index, "the_token": token}
     found = {"the_key": content_key, "the_error": error[:500]}

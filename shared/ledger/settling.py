@@ -31,10 +31,9 @@ class Committed:
 
 
 _c, _p = t.segment.c, t.part.c
-_COMMIT = (
+_COMMIT_ANY = (
     update(t.segment)
-    # The newest token may settle its segment even after its lease ran out (decision 0002).
-    .where(THE_SEGMENT, _c.token == TOKEN, IS_UNSETTLED, JOB_RENDERS)
+    .where(THE_SEGMENT, _c.token == TOKEN, JOB_RENDERS)
     .values(
         state=SegmentState.DONE,
         object_key=bindparam("the_key"),
@@ -49,6 +48,9 @@ _COMMIT = (
     )
     .returning(_c.part, _c.chars, _c.content_key, _c.take)
 )
+_COMMIT = _COMMIT_ANY.where(_c.state == SegmentState.LEASED)
+# The newest token may settle its segment even after its lease ran out (decision 0002).
+_COMMIT_LATE = _COMMIT_ANY.where(IS_UNSETTLED)
 _TENANT = select(t.job.c.tenant).where(t.job.c.id == JOB)
 _COMMITTED_BEFORE = select(_c.index).where(
     THE_SEGMENT, _c.token == TOKEN, _c.state == SegmentState.DONE
@@ -69,9 +71,13 @@ def commit(
     tallies: dict[int, Tally] = {}
     made: dict[tuple[str, int], Audio] = {}
     refs = Counter[str]()
+    late = False
     for index, token, audio in sorted(rendered, key=_index):  # locks are taken in one order
         where = {"the_job": job_id, "the_index": index, "the_token": token}
         row = conn.execute(_COMMIT, where | _columns(audio)).one_or_none()
+        if row is None:
+            row = conn.execute(_COMMIT_LATE, where | _columns(audio)).one_or_none()
+            late = late or row is not None
         if row is None:
             before = conn.execute(_COMMITTED_BEFORE, where).one_or_none()
             outcomes[index] = Committed(won=before is not None)
@@ -88,6 +94,8 @@ def commit(
         renderings.record(conn, tenant, made)
     for index, step_id in settle(conn, job_id, tallies).items():
         outcomes[index] = Committed(won=True, step_id=step_id)
+    if late:
+        refresh_heads(conn, [job_id])  # it may have been waiting
     return [outcomes[index] for index, _, _ in rendered]
 
 

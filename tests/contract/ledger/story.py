@@ -126,6 +126,22 @@ def plan(
     database.transact(lambda conn: plans.finish_plan(conn, claimed))
 
 
+def begin_plan(
+    database: Database,
+    claimed: StepClaim,
+    described: Sequence[PlannedPart],
+    rows: Sequence[PlannedSegment],
+) -> None:
+    """Open a plan and write some of its rows; the plan is not ended."""
+    database.transact(lambda conn: plans.start_planning(conn, claimed.job_id))
+    database.transact(
+        lambda conn: plans.open_rendering(conn, claimed, described, skipped=0, lease_s=LEASE_S)
+    )
+    database.transact(
+        lambda conn: plans.write_chunk(conn, claimed, Tier.STANDARD, rows, lease_s=LEASE_S)
+    )
+
+
 def planned_job(database: Database, *, parts: int = 1, per_part: int = 3, **changes: object) -> str:
     job_id = submit(database, **changes)
     plan(database, job_id, parts=parts, per_part=per_part)

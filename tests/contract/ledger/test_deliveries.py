@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import update
 
-from shared.ledger import deliveries, delivery_log, handing_out, tables, webhook_turns
+from shared.ledger import deliveries, delivery_log, handing_out, tables, webhook_turns, webhooks
 from shared.ledger.database import Database
 from shared.messages import DeliveryMessage
 from shared.webhooks import DeliveryState, Outcome, Standing, Verdict
@@ -73,6 +73,27 @@ def test_a_dead_workers_delivery_goes_again_and_its_late_word_counts_for_nothing
     assert not hooks.settle(database, lost, hooks.BAD)
     assert hooks.settle(database, again)
     assert hooks.look(database, webhook_id, "h").failures == 0
+
+
+@pytest.mark.parametrize("replayed", [False, True])
+def test_an_attempt_is_noted_once_also_while_its_delivery_waits_again(
+    database: Database, *, replayed: bool
+) -> None:
+    """given a worker whose commit counted, though it never heard so / when it settles again"""
+    webhook = hooks.register(database)
+    hooks.end(database, hooks.submit(database))
+    claimed = hooks.must_claim(database)
+    after = Verdict(DeliveryState.FAILED if replayed else DeliveryState.PENDING)
+    assert hooks.settle(database, claimed, hooks.BAD, after)
+    if replayed:
+        database.transact(lambda conn: delivery_log.replay(conn, webhook.id, claimed.id))
+    assert not hooks.settle(database, claimed, hooks.BAD, after)
+    look = database.read(lambda conn: webhooks.get(conn, "default", webhook.id))
+    assert look.failures == 1
+    again = hooks.must_claim(database)
+    assert hooks.settle(database, again)
+    attempts = database.read(lambda conn: delivery_log.attempts(conn, claimed.id))
+    assert [attempt.status for attempt in attempts] == [500, 200]
 
 
 def test_the_newest_token_may_settle_past_its_lease(database: Database) -> None:

@@ -232,3 +232,19 @@ def test_a_deletion_counts_also_when_the_job_is_tried_again_that_moment(
 def _retry(database: Database, job_id: str) -> None:
     with suppress(ConflictError):
         database.transact(lambda conn: retrying.retry(conn, shelf.TENANT, job_id))
+
+
+def test_what_its_owner_deleted_is_not_kept_for_reuse_when_the_last_to_hold_it_expires(
+    database: Database,
+) -> None:
+    first = shelf.completed_job(database)
+    second = shelf.reusing_job(database)
+    shelf.finish(database, second)
+    shelf.delete(database, first)
+    shelf.expire(database, second)
+    shelf.delete(database, second)
+    left = database.read(
+        lambda conn: conn.execute(select(func.count()).select_from(t.stored_object)).scalar_one()
+    )
+    assert left > 0
+    assert len(shelf.doomed(database)) == left

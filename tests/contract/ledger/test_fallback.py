@@ -1,7 +1,7 @@
 """A segment that its engine gave up goes to the job's fallback engine: on both databases."""
 
 from shared.jobs import Fallback
-from shared.ledger import segment_records, segments
+from shared.ledger import renderings, segment_records, segments
 from shared.ledger.database import Database
 from tests.contract.ledger import story
 
@@ -50,6 +50,23 @@ def test_only_the_holder_of_the_token_may_fall_back(database: Database) -> None:
     claimed = story.must_claim(database, message)
     story.commit(database, claimed)
     assert not fall_back(database, claimed)
+
+
+def test_who_spoke_for_the_engine_that_gave_up_commits_nothing_as_the_fallbacks(
+    database: Database,
+) -> None:
+    """given evidence of a first worker / when a second, with the same engine, ends well after it"""
+    planned(database)
+    [message, *_] = story.feed(database)
+    first = story.must_claim(database, message)
+    second = story.must_claim_anew(database, first)
+    assert fall_back(database, second), "by the newest token, as the first worker's evidence has it"
+    assert not story.commit(database, second).won
+    assert not database.transact(lambda conn: renderings.known(conn, "default", ["other"]))
+    [again] = story.feed(database)
+    third = story.must_claim(database, again)
+    assert third.engine == "second"
+    assert story.commit(database, third).won
 
 
 def test_a_job_without_a_fallback_has_nobody_to_turn_to(database: Database) -> None:

@@ -2,6 +2,7 @@
 
 import random
 from collections import defaultdict
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from math import inf
 from typing import Any
 
@@ -9,10 +10,11 @@ import pytest
 from sqlalchemy import Connection, select, update
 
 from shared.jobs import JobState
-from shared.ledger import feeding, jobs, offers, pausing
+from shared.ledger import feeding, jobs, offers, pausing, segments
 from shared.ledger import tables as t
 from shared.ledger.clock import read_clock
 from shared.ledger.database import Database
+from shared.messages import SynthMessage
 from shared.scheduling.offer import Rest, TenantShare, TierOffer, WaitingJob, WaitingSegment
 from shared.scheduling.pools import SHARED_POOL
 from shared.segments import SegmentState
@@ -220,3 +222,41 @@ def test_a_job_that_stands_still_has_no_head_whatever_happens_to_its_segments(
     assert database.read(lambda conn: conn.execute(head).scalar_one()) is not None
     assert len(story.feed(database)) == 2
     assert database.read(lambda conn: jobs.get(conn, "default", job_id)).paused_at is None
+
+
+def head_due_at(database: Database, job_id: str) -> float | None:
+    head = select(t.job.c.head_due_at).where(t.job.c.id == job_id)
+    return database.read(lambda conn: conn.execute(head).scalar_one())
+
+
+def test_a_late_commit_of_the_first_that_waits_makes_the_next_one_the_head(
+    database: Database,
+) -> None:
+    job_id = story.planned_job(database, per_part=2)
+    slow = story.must_claim(database, story.feed(database, limit=1)[0])
+    database.transact(
+        lambda conn: segments.release(
+            conn, job_id, slow.index, slow.token, delay_s=0.0, error="the store is away"
+        )
+    )
+    assert head_due_at(database, job_id) == 1_000.0
+    assert story.commit(database, slow).won
+    assert head_due_at(database, job_id) == 1_001.0
+
+
+def test_two_who_change_what_waits_at_once_leave_the_right_head(database: Database) -> None:
+    """given one who gives a segment back / when another sends the rest before that is committed"""
+    job_id = story.planned_job(database, per_part=2)
+    held = story.must_claim(database, story.feed(database, limit=1)[0])
+    with ThreadPoolExecutor(1) as other:
+
+        def give_back(conn: Connection) -> Future[list[SynthMessage]]:
+            given_back = (conn, job_id, held.index, held.token)
+            assert segments.release(*given_back, delay_s=60.0, error="the store is away")
+            sending = other.submit(story.feed, database)
+            wait([sending], timeout=0.5)  # it cannot end before this does, if it locks at all
+            return sending
+
+        sent = database.transact(give_back).result()
+    assert [message.index for message in sent] == [1]
+    assert head_due_at(database, job_id) == 1_000.0, "a job with a waiting segment has a head"

@@ -7,7 +7,7 @@ from sqlalchemy import select, update
 
 from shared.errors import ConflictError
 from shared.jobs import JobState
-from shared.ledger import deliverables, jobs, retrying, segments, settling, tables
+from shared.ledger import deliverables, jobs, plans, retrying, segments, settling, tables
 from shared.ledger.database import Database
 from shared.ledger.deliverables import Deliverable
 from shared.ledger.jobs import JobRecord
@@ -149,6 +149,50 @@ def test_a_job_that_failed_before_its_plan_was_whole_is_planned_on(database: Dat
     story.plan(database, job_id)
     for message in story.feed(database):
         story.commit(database, story.must_claim(database, message))
+    assemble_waiting(database, job_id)
+    assert look(database, job_id).state is JobState.COMPLETED
+
+
+def test_a_part_that_was_spoken_before_the_plan_was_whole_is_assembled_in_the_next_round(
+    database: Database,
+) -> None:
+    """given a plan half written, whose first part is all spoken / when the job fails there"""
+    job_id = story.submit(database)
+    planning = story.claim_step(database, job_id, StepKind.PLAN)
+    described, rows = story.planned_rows(2, 2)
+    story.begin_plan(database, planning, described, rows[:2])
+    for message in story.feed(database):
+        story.commit(database, story.must_claim(database, message))
+    assert open_steps(database, job_id) == [StepKind.ASSEMBLE]
+    database.transact(lambda conn: jobs.end(conn, job_id, JobState.FAILED, code="plan-failed"))
+    assert retry(database, job_id).state is JobState.RENDERING
+    assert sorted(open_steps(database, job_id)) == [StepKind.ASSEMBLE, StepKind.PLAN]
+    again = story.claim_step(database, job_id, StepKind.PLAN)
+    story.begin_plan(database, again, described, rows[2:])
+    assert database.transact(lambda conn: plans.finish_plan(conn, again)) == []
+    for message in story.feed(database):
+        story.commit(database, story.must_claim(database, message))
+    assemble_waiting(database, job_id)
+    assert look(database, job_id).state is JobState.COMPLETED
+
+
+def test_a_job_spoken_and_assembled_before_its_plan_ended_comes_to_its_end(
+    database: Database,
+) -> None:
+    """given a plan of which only its own end is missing / when the job fails while it closes"""
+    job_id = story.submit(database)
+    planning = story.claim_step(database, job_id, StepKind.PLAN)
+    described, rows = story.planned_rows(1, 1)
+    story.begin_plan(database, planning, described, rows)
+    [message] = story.feed(database)
+    story.commit(database, story.must_claim(database, message))
+    part = story.claim_step(database, job_id, StepKind.ASSEMBLE)
+    assert database.transact(lambda conn: deliverables.commit_part(conn, part, file_of(0))).won
+    database.transact(lambda conn: jobs.end(conn, job_id, JobState.FAILED, code="assemble-failed"))
+    assert retry(database, job_id).state is JobState.ASSEMBLING
+    assert sorted(open_steps(database, job_id)) == [StepKind.ASSEMBLE, StepKind.PLAN]
+    again = story.claim_step(database, job_id, StepKind.PLAN)
+    assert database.transact(lambda conn: plans.finish_plan(conn, again)) == []
     assemble_waiting(database, job_id)
     assert look(database, job_id).state is JobState.COMPLETED
 

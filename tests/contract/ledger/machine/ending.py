@@ -1,0 +1,41 @@
+"""Whether a ledger is true, and whether whatever is left in it can be brought to a good end."""
+
+from collections import Counter
+
+from tests.contract.ledger.machine import finish, ground, moves, owners, schedulers, truths
+from tests.contract.ledger.machine.held import Held
+
+
+def check(held: Held) -> None:
+    with ground.snapshot(held.database) as conn:
+        faults = [*truths.faults(conn), *moves.faults(moves.read(conn))]
+    assert not faults, "\n".join(faults)
+
+
+def to_the_end(held: Held) -> None:
+    """A fair farm finishes everything, tries again what has gaps, and lets go of it at last."""
+    finish.finish(held)
+    check(held)
+    for job_id in held.jobs:
+        owners.retry(held, job_id)
+    check(held)
+    finish.finish(held)
+    finish.deliver(held)
+    check(held)
+    with ground.snapshot(held.database) as conn:
+        ended = truths.Ledger(conn)
+        happened = moves.read(conn)
+    assert {job.state for job in ended.jobs} <= {"completed", "cancelled", "expired"}
+    commits = Counter(m.id for m in happened if m.what == "segment" and m.now == "done" != m.was)
+    assert set(commits.values()) <= {1}
+    for job in ended.jobs:
+        if job.state == "completed":
+            rows = [r for r in ended.segments[job.id] if r.kind == "speech"]
+            assert len(rows) == job.segments_total
+            assert all(commits[f"{job.id}.{r.number}"] == (r.claimed_at is not None) for r in rows)
+    for job_id in held.jobs:
+        owners.delete(held, job_id)
+    schedulers.delete_objects(held)
+    check(held)
+    with ground.snapshot(held.database) as conn:
+        assert not truths.Ledger(conn).objects
