@@ -27,6 +27,17 @@ from shared.scheduling.pools import SHARED_POOL
 from tests.contract.ledger.machine.held import Held
 from tests.contract.ledger.machine.owners import KEEP_S
 
+HOUR_S = 3_600.0
+LONGEST = set_back.Longest(
+    lease_s=HOUR_S,
+    delivery_lease_s=HOUR_S,
+    tries_s=(0.0, HOUR_S),
+    asked_s=HOUR_S,
+    hold_s=HOUR_S,
+    progress_s=HOUR_S,
+    kept_s=HOUR_S,
+)
+
 Some = Callable[[Sequence[SynthMessage | StepMessage]], Sequence[SynthMessage | StepMessage]]
 
 
@@ -93,9 +104,8 @@ def take_back_lost(held: Held, lost: Some) -> None:
 def look_after_forgotten(held: Held) -> None:
     """What should find nothing to do: forgotten jobs, and a clock that was set back."""
     held.database.transact(offers.find_forgotten)
-    held.database.transact(
-        lambda conn: set_back.mend(conn, lease_s=3_600.0, delivery_lease_s=3_600.0)
-    )
+    for mend in (set_back.mend_work, set_back.mend_webhooks, set_back.mend_ends):
+        held.database.transact(lambda conn, mend=mend: mend(conn, LONGEST))  # type: ignore[misc]
 
 
 def age(held: Held, job_id: str) -> None:
