@@ -28,6 +28,7 @@ from tests.contract.ledger.machine.mishaps import LOSSES, WORDS
 
 ACTORS, JOBS = 6, 8
 LATE = 0.3  # how often somebody acts on something old
+LOST = 0.15  # how often an assembly finds audio lost
 
 Deed = Callable[[], object]
 
@@ -66,6 +67,7 @@ class Actor:
         together = {c.index: c for c in [*draw.sample(mates, min(len(mates), 2)), claimed]}
         self._do(
             *[lambda: nodes.commit(held, list(together.values()))] * 5,
+            lambda: nodes.take_over(held, claimed),
             lambda: nodes.renew(held, claimed),
             lambda: nodes.release(held, claimed, delay_s=draw.choice([0.0, 60.0])),
             lambda: nodes.put_back(held, claimed),
@@ -87,6 +89,9 @@ class Actor:
 
     def _assemble(self) -> None:
         run = self._any(self._held.assemblies)
+        if self._draw.random() < LOST:
+            step_workers.find_lost(self._held, run, self._draw.randint(1, 3))
+            return
         if run.file is None or self._draw.random() < 0.2:
             step_workers.make(self._held, run)
         step_workers.commit(self._held, run, reuse=self._draw.random() < 0.5)

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from shared import object_keys
 from shared.content import fallback_key
-from shared.ledger import segments, settling
+from shared.ledger import segments, settling, taking_over
 from shared.ledger.blame import testify
 from shared.ledger.renderings import Audio
 from shared.ledger.segments import Claim
@@ -49,6 +49,12 @@ def commit(held: Held, together: Sequence[Claim]) -> None:
         for place, one in enumerate(together)
     ]
     held.database.transact(lambda conn: settling.commit(conn, first.job_id, rendered))
+
+
+def take_over(held: Held, claimed: Claim) -> None:
+    """Commit audio that another job has had made, if there is any."""
+    if held.books[claimed.job_id].reuse:
+        held.database.transact(lambda conn: taking_over.take_over(conn, claimed))
 
 
 def audio(object_key: str, content_key: str, place: int = 0) -> Audio:

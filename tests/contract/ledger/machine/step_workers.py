@@ -4,21 +4,25 @@ Each function is one transaction of a worker, so that another's may come between
 """
 
 import hashlib
+from contextlib import suppress
 
 from sqlalchemy import Connection, text
 
 from shared import object_keys
+from shared.errors import LedgerBusyError
 from shared.jobs import JobState
-from shared.ledger import deliverables, encodings, jobs, plans, steps
+from shared.ledger import deliverables, encodings, healing, jobs, plans, segment_records, steps
 from shared.ledger.deliverables import Deliverable
 from shared.ledger.steps import StepClaim
 from shared.ledger.tables import WHOLE_JOB
 from shared.messages import StepMessage
+from shared.segments import SegmentState
 from shared.steps import StepKind
 from shared.tiers import Tier
 from tests.contract.ledger.machine.held import AssemblyRun, Held, PlanRun
 from tests.contract.ledger.machine.nodes import LEASE_S
 
+MOST_LOSSES = 3
 STARTED, OPENED = 1, 2  # stages of a plan; the chunks come behind them
 
 
@@ -121,6 +125,22 @@ def make(held: Held, run: AssemblyRun) -> None:
         rate_hz=24_000,
         timeline=[[row.index, place, place + 1] for place, row in enumerate(heard)],
     )
+
+
+def find_lost(held: Held, run: AssemblyRun, every: int) -> None:
+    """Find some of a part's audio lost when it is to be put together: it is spoken again."""
+    claimed = run.claim
+    if claimed.part == WHOLE_JOB:
+        return
+
+    def work(conn: Connection) -> None:
+        rows = segment_records.page(conn, claimed.job_id, limit=100, part=claimed.part)
+        lost = [row for row in rows if row.state == SegmentState.DONE and row.object_key][::every]
+        if lost:
+            healing.reopen(conn, claimed, lost, most_losses=MOST_LOSSES)
+
+    with suppress(LedgerBusyError):  # somebody was faster
+        held.database.transact(work)
 
 
 def content_of(heard: list[str]) -> str:
