@@ -177,7 +177,7 @@ class Settings(BaseSettings):
         description="an engine host is renewed when grown by so many megabytes; 0: never",
     )
     window_factor: float = Field(
-        default=3.5, ge=1, description="window = factor * slots, of standard and bulk together"
+        default=2.5, ge=1, description="window = factor * slots, of standard and bulk together"
     )
     window_factor_padded: float = Field(
         default=6.0, ge=1, description="the same for engines whose batches are padded"

@@ -15,7 +15,7 @@ from shared.tiers import Tier
 from worker.batching.policy import DEFAULT_LIMITS, PATIENCE_S, Policy, TierLimits
 
 SHIPPED_WINDOW_SLOTS = float(Settings.model_fields["window_factor"].default)
-SHIPPED_THREADS_SLOTS = threads(SLOTS, rush=False, pads=False, settling=0) // SLOTS
+SHIPPED_THREADS_SLOTS = threads(SLOTS, rush=False, pads=False, settling=0) / SLOTS
 FULL_BATCHES = {tier.value: TierLimits(SLOTS, DEFAULT_LIMITS[tier].max_wait_s) for tier in Tier}
 
 
@@ -34,7 +34,7 @@ class Arm:
     window_slots: float = 2.5
     rush_window_slots: float = 2.0
     low_water: float = 0.75
-    threads_slots: int = 2
+    threads_slots: float = 2.0
     step_s: float = 0.0
 
     def layout(self, gpus: int) -> Layout:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import count
+from math import ceil
 from typing import Protocol
 
 from benchmarks.simulation.device import SLOTS, batch_s
@@ -45,7 +46,7 @@ class Layout:
     window_slots: float = 3.0
     rush_window_slots: float = 3.0
     low_water: float = 0.5
-    threads_slots: int = 2  # of each lane's consumer on each node; two for a rush lane
+    threads_slots: float = 2.0  # of each lane's consumer on each node; two for a rush lane
     least_window: int = 8
     step_s: float = 0.0  # what hosts expect of a full batch; 0: due times are an order to them only
 
@@ -53,8 +54,8 @@ class Layout:
         """The threads of each lane's consumer on a node."""
         slots = [self.threads_slots] * lanes
         if lanes > 1:
-            slots[0] = 2
-        return [s * SLOTS for s in slots]
+            slots[0] = 2.0
+        return [ceil(s * SLOTS) for s in slots]
 
     def windows(self, lanes: int) -> list[int]:
         """The window of each lane, in sentences; of several lanes the first is rush's."""

@@ -11,7 +11,9 @@ from math import ceil
 
 from shared.tiers import Tier
 
-_THREADS = 3  # a slot: one renders, the others encode and upload, and wait for the next batch
+# A slot: one renders; one encodes and uploads, then waits for the next batch; and a few more, lest
+# a batch go short. Each of them is in front of a newcomer.
+_THREADS = 2.25
 _THREADS_RUSH = 2  # its batches are small
 _THREADS_PADDED = 4  # as many again, for the host to choose from when a batch ends
 _THREADS_SINGLE = 3  # of a node with one slot, beside those that wait to be committed together
@@ -36,7 +38,7 @@ def threads(slots: int, *, rush: bool, pads: bool, settling: int) -> int:
         return _THREADS_SINGLE if rush else _THREADS_SINGLE + settling
     if rush:
         return slots * _THREADS_RUSH
-    return slots * (_THREADS_PADDED if pads else _THREADS)
+    return ceil(slots * (_THREADS_PADDED if pads else _THREADS))
 
 
 def window(

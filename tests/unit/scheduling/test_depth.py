@@ -16,14 +16,14 @@ fleets = st.lists(
 
 
 def depth(tiers: Sequence[Tier], found: Sequence[Fleet], *, least: int = 1) -> int:
-    return window(tiers, found, factor=3.5, padded_factor=6.0, settling=8, least=least)
+    return window(tiers, found, factor=2.5, padded_factor=6.0, settling=8, least=least)
 
 
 def test_only_an_engine_that_pads_gets_a_choice() -> None:
     assert depth(SHARED, [Fleet(1, 8, pads=True)]) == 48
-    assert depth(SHARED, [Fleet(1, 8, pads=False)]) == 28
+    assert depth(SHARED, [Fleet(1, 8, pads=False)]) == 20
     assert threads(8, rush=False, pads=True, settling=8) == 32
-    assert threads(8, rush=False, pads=False, settling=8) == 24
+    assert threads(8, rush=False, pads=False, settling=8) == 18
     assert threads(1, rush=False, pads=False, settling=8) == 11
 
 
