@@ -124,6 +124,7 @@ def test_audio_lost_between_rendering_and_assembly_is_spoken_again(
     assert not farm.crash_file.exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("harm", [delete, damage])
 def test_a_new_job_of_a_text_whose_audio_was_lost_is_whole_and_so_is_the_next(
     farm: ChaosFarm, harm: Callable[[ObjectStore, Sequence[str]], None]
@@ -149,6 +150,7 @@ def test_a_new_job_of_a_text_whose_audio_was_lost_is_whole_and_so_is_the_next(
         assert sum(s["attempts"] for s in farm.manifest(third)["segments"]) == 1  # type: ignore[attr-defined]
 
 
+@pytest.mark.long
 def test_a_job_that_failed_over_lost_audio_is_healed_by_a_retry(farm: ChaosFarm) -> None:
     text = text_of("a store that keeps nothing")
     job_id = farm.submit(chapters=chapters(text))

@@ -47,6 +47,7 @@ def row(index: int, key: str | None, offset_bytes: int = 0, size_bytes: int = 0)
         rate_hz=0,
         error=None,
         fallback=False,
+        losses=0,
     )
 
 

@@ -228,6 +228,7 @@ def rot(seaweed: SeaweedServer, data: bytes) -> int:
     return places
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_an_object_that_rotted_on_the_stores_disk_is_doubted_in_the_end(
     farm: Farm, spoken: str, seaweed: SeaweedServer
@@ -249,6 +250,7 @@ def test_an_object_that_rotted_on_the_stores_disk_is_doubted_in_the_end(
     assert shelf.state(farm.database, spoken) is JobState.COMPLETED
 
 
+@pytest.mark.long
 def test_a_store_that_is_away_for_long_loses_nothing_either(
     farm: Farm, settings: Settings, spoken: str
 ) -> None:

@@ -109,6 +109,7 @@ def test_a_text_that_is_being_spoken_is_not_spoken_again_for_another_job(
     assert heard(farm, first) == heard(farm, second) == said(text)
 
 
+@pytest.mark.long
 def test_rush_speaks_itself_what_a_standard_job_has_in_hand(
     farm: Watched, database: Database
 ) -> None:
@@ -122,6 +123,7 @@ def test_rush_speaks_itself_what_a_standard_job_has_in_hand(
     assert heard(farm, second) == said(text)
 
 
+@pytest.mark.long
 def test_who_follows_a_worker_that_dies_is_whole_all_the_same(
     farm: Watched, database: Database
 ) -> None:
