@@ -16,7 +16,9 @@ class db_now(GenericFunction[float]):  # noqa: N801 - SQL functions are lower ca
 
 @compiles(db_now, "sqlite")
 def _sqlite(_element: db_now, _compiler: Any, **_kw: Any) -> str:  # noqa: ANN401
-    return "((julianday('now') - 2440587.5) * 86400.0)"
+    # SQLite's clock goes by milliseconds. Rounded to them, what is read in two ways within one is
+    # equal: a time just written never lies in the future of who looks next.
+    return "round((julianday('now') - 2440587.5) * 86400.0, 3)"
 
 
 @compiles(db_now, "postgresql")

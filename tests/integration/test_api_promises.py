@@ -69,6 +69,7 @@ def test_a_backlog_is_told_in_audio_and_its_wait_once_a_rate_is_seen(api: Runnin
     story.planned_job(database, per_part=40)
     for message in story.feed(database, limit=30):
         story.commit(database, story.must_claim(database, message))
+    api.publish(engine_info(chars_per_audio_s=10.0))  # as nodes do every few seconds
     busy = tiers(api)
     assert busy["standard"]["backlog"]["segments_waiting"] == 10
     assert 0 < busy["standard"]["predicted_wait_s"] <= busy["bulk"]["predicted_wait_s"]
@@ -103,6 +104,7 @@ def test_a_quote_knows_what_waits(api: RunningApi) -> None:
     story.planned_job(database, per_part=60)
     for message in story.feed(database, limit=30):
         story.commit(database, story.must_claim(database, message))
+    api.publish(engine_info(chars_per_audio_s=10.0))  # as nodes do every few seconds
     found = quote(api)
     assert 0 < found["wait_s"] < found["completion_s"]
 
