@@ -16,7 +16,6 @@ from shared.ledger import webhook_turns
 from shared.ledger.clock import read_clock
 
 LONGEST_WAIT_S = 60.0  # of a segment or step that was given back
-ROUNDING_S = 0.001  # of the clock: what was leased in this very instant is not too far ahead
 _SPREAD = 1.1  # retries are drawn a tenth sooner or later
 
 
@@ -42,7 +41,7 @@ def mend_work(conn: Connection, longest: Longest) -> int:
 
     A holder that lives renews its lease, as ever; one that does not is found after its lease.
     """
-    now = read_clock(conn) + ROUNDING_S
+    now = read_clock(conn)
     return (
         _mend_segments(conn, now, longest.lease_s)
         + _mend_steps(conn, now, longest.lease_s)
@@ -52,7 +51,7 @@ def mend_work(conn: Connection, longest: Longest) -> int:
 
 def mend_webhooks(conn: Connection, longest: Longest) -> int:
     """Shorten the waits of deliveries, and how long webhooks are left alone. Returns how many."""
-    now = read_clock(conn) + ROUNDING_S
+    now = read_clock(conn)
     d, w = t.delivery.c, t.webhook.c
     wait = now + _longest_wait_s(d.tries, longest)
     hold = now + max(longest.hold_s, longest.asked_s) * _SPREAD
@@ -74,7 +73,7 @@ def mend_webhooks(conn: Connection, longest: Longest) -> int:
 
 def mend_ends(conn: Connection, longest: Longest) -> int:
     """Likewise since when jobs and audio are over, and when progress is told. Returns how many."""
-    now = read_clock(conn) + ROUNDING_S
+    now = read_clock(conn)
     j, o = t.job.c, t.stored_object.c
     told, kept = now + longest.progress_s, now + longest.kept_s
     mended = conn.execute(

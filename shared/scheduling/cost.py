@@ -6,16 +6,17 @@ only characters, or only segments, is off by as much as the pages differ; this r
 finished lately which of the two it is.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
 
 from shared.scheduling.forecast import Spoken
 
-BIN = 12  # segments: more than a batch, so that its edges matter little
+RUN = 8  # segments: a full batch
 GAP_S = 2.0  # a longer silence between two segments is idle time
-_PRIOR_BINS = 2.0  # how many bins of history the prior weighs as much as
+_PRIOR_RUNS = 2.0  # how many runs of history the prior weighs as much as
+_PRIOR_SPREAD = 0.2  # runs differ in length by some 20 % in ordinary prose
 _PRIOR_SHARE = 0.7  # of a segment's cost goes by its characters
 _TYPICAL_CHARS = 75.0
 
@@ -36,11 +37,11 @@ TYPICAL = Cost((1 - _PRIOR_SHARE) * _TYPICAL_CHARS, _PRIOR_SHARE)
 
 
 def cost_of(spoken: Sequence[Spoken]) -> Cost:
-    """Least squares of time over characters, for bins of segments in order of completion.
+    """Least squares of time over characters, for runs of segments in order of completion.
 
     Shrunk towards the typical cost, and neither part below zero.
     """
-    found = list(_bins(sorted(spoken, key=lambda one: one.done_at)))
+    found = list(_runs(sorted(spoken, key=lambda one: one.done_at)))
     if not found:
         return TYPICAL
     mean_chars = fmean(chars for chars, _ in found)
@@ -50,17 +51,31 @@ def cost_of(spoken: Sequence[Spoken]) -> Cost:
     # Both in units of their means: the slope is then the share that goes by characters.
     points = [(chars / mean_chars - 1, took_s / mean_s - 1) for chars, took_s in found]
     spread = sum(x * x for x, _ in points)
-    prior = _PRIOR_BINS * 0.15**2  # bins differ in length by some 15 % in ordinary prose
+    prior = _PRIOR_RUNS * _PRIOR_SPREAD**2
     slope = (sum(x * y for x, y in points) + _PRIOR_SHARE * prior) / (spread + prior)
     share = min(max(slope, 0.0), 1.0)
-    return Cost((1 - share) * mean_chars / BIN, share)
+    return Cost((1 - share) * mean_chars, share)
 
 
-def _bins(spoken: Sequence[Spoken]) -> list[tuple[int, float]]:
-    """(characters, seconds) of each run of BIN segments that was done without a rest."""
-    found = []
-    for start in range(0, len(spoken) - BIN, BIN):
-        run = spoken[start : start + BIN + 1]
-        if all(after.done_at - before.done_at <= GAP_S for before, after in pairwise(run)):
-            found.append((sum(one.chars for one in run[1:]), run[-1].done_at - run[0].done_at))
-    return found
+def _runs(spoken: Sequence[Spoken]) -> Iterator[tuple[float, float]]:
+    """(characters, seconds) a segment, of each run of RUN segments or more done without a rest.
+
+    A batch ends all at once, and what ends together is committed together. So runs are cut only
+    where time passes: cut within a batch, one would have its time and the next one its segments.
+    """
+    gaps_s = [after.done_at - before.done_at for before, after in pairwise(spoken)]
+    worked_s = [gap_s for gap_s in gaps_s if gap_s <= GAP_S]
+    passes_s = fmean(worked_s) / 2 if worked_s else 0.0
+    begun: int | None = None  # the last segment before the run
+    for place, gap_s in enumerate(gaps_s):
+        if gap_s <= passes_s:  # the next one ends together with it
+            continue
+        if begun is not None and (count := place - begun) >= RUN:
+            run = spoken[begun : place + 1]
+            chars = sum(one.chars for one in run[1:])
+            yield chars / count, (run[-1].done_at - run[0].done_at) / count
+            begun = place
+        if gap_s > GAP_S:
+            begun = None
+        elif begun is None:
+            begun = place

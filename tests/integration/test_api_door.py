@@ -212,8 +212,7 @@ def slow_farm(api: RunningApi) -> None:
     """Have it rendered ten seconds of audio, taking 100 s for it."""
     database = api.farm.database
     story.planned_job(database, per_part=10)
-    for message in story.feed(database):
-        story.commit(database, story.must_claim(database, message))
+    story.speak(database)
     api.publish(engine_info(), engine_info("tone", testing=True))  # as nodes do every few seconds
 
     def slow_down(conn: Connection) -> None:

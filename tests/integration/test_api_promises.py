@@ -67,8 +67,7 @@ def test_a_backlog_is_told_in_audio_and_its_wait_once_a_rate_is_seen(api: Runnin
     assert standard["predicted_wait_s"] is None
     database = api.farm.database
     story.planned_job(database, per_part=40)
-    for message in story.feed(database, limit=30):
-        story.commit(database, story.must_claim(database, message))
+    story.speak(database, limit=30)
     api.publish(engine_info(chars_per_audio_s=10.0))  # as nodes do every few seconds
     busy = tiers(api)
     assert busy["standard"]["backlog"]["segments_waiting"] == 10
@@ -102,8 +101,7 @@ def test_a_quote_is_what_planning_makes_of_the_same_body(api: RunningApi) -> Non
 def test_a_quote_knows_what_waits(api: RunningApi) -> None:
     database = api.farm.database
     story.planned_job(database, per_part=60)
-    for message in story.feed(database, limit=30):
-        story.commit(database, story.must_claim(database, message))
+    story.speak(database, limit=30)
     api.publish(engine_info(chars_per_audio_s=10.0))  # as nodes do every few seconds
     found = quote(api)
     assert 0 < found["wait_s"] < found["completion_s"]

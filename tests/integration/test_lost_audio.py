@@ -2,9 +2,8 @@
 
 import hashlib
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,14 +11,12 @@ import soundfile
 from sqlalchemy import update
 
 from cli.servers.seaweed import SeaweedServer
-from cli.servers.valkey import ValkeyServer
 from shared import object_keys
 from shared.errors import NotFoundError, StoreError
 from shared.farm import Farm, farm_of
 from shared.jobs import JobState
 from shared.ledger import deliverables, feeding, renderings, segment_records, settling
 from shared.ledger import tables as t
-from shared.ledger.migrate import migrate
 from shared.ledger.renderings import Audio
 from shared.ledger.segment_records import SegmentRecord
 from shared.ledger.segments import Claim
@@ -35,24 +32,6 @@ from worker.healing import DOUBTED_CLAIMS
 RATE_HZ = 24_000
 PARTS, PER_PART = 2, 3
 TOGETHER = 4  # sentences an object: the first one holds the end of part 0 and of part 1
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def settings(
-    request: pytest.FixtureRequest, valkey: ValkeyServer, s3_settings: Settings, tmp_path: Path
-) -> Settings:
-    postgres = request.param == "postgresql"
-    url = request.getfixturevalue("postgres_database") if postgres else ""
-    where = {"data_dir": tmp_path, "redis_url": valkey.url, "database_url": url}
-    return s3_settings.model_copy(update=where)
-
-
-@pytest.fixture
-def farm(settings: Settings) -> Iterator[Farm]:
-    with farm_of(settings) as farm:
-        migrate(farm.database)
-        farm.store.ensure_bucket()
-        yield farm
 
 
 def tone(index: int) -> bytes:

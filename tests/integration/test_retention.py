@@ -3,19 +3,16 @@
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, select, update
 
-from cli.servers.valkey import ValkeyServer
 from shared import object_keys
 from shared.errors import StoreError
 from shared.farm import Farm, farm_of
 from shared.jobs import JobState
 from shared.ledger import jobs, objects, renderings, settling, steps
 from shared.ledger import tables as t
-from shared.ledger.migrate import migrate
 from shared.ledger.renderings import Audio
 from shared.ledger.segments import Claim
 from shared.ledger.steps import StepClaim
@@ -27,23 +24,11 @@ from worker import retention, scheduler
 from worker.planning import run_plan
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def settings(
-    request: pytest.FixtureRequest, valkey: ValkeyServer, s3_settings: Settings, tmp_path: Path
-) -> Settings:
-    postgres = request.param == "postgresql"
-    url = request.getfixturevalue("postgres_database") if postgres else ""
-    at_once = {"reuse_s": 0.0, "delete_grace_s": 0.0, "orphan_after_s": 0.0, "requests_per_s": 0}
-    where = {"data_dir": tmp_path, "redis_url": valkey.url, "database_url": url}
-    return s3_settings.model_copy(update=where | at_once)
-
-
 @pytest.fixture
-def farm(settings: Settings) -> Iterator[Farm]:
-    with farm_of(settings) as farm:
-        migrate(farm.database)
-        farm.store.ensure_bucket()
-        yield farm
+def settings(settings: Settings) -> Settings:
+    """Nothing is kept for later, and nobody is kept waiting."""
+    at_once = {"reuse_s": 0.0, "delete_grace_s": 0.0, "orphan_after_s": 0.0, "requests_per_s": 0}
+    return settings.model_copy(update=at_once)
 
 
 def speak(farm: Farm, job_id: str) -> list[str]:

@@ -196,6 +196,12 @@ def commit(database: Database, claimed: Claim) -> settling.Committed:
     return committed
 
 
+def speak(database: Database, limit: int = 100) -> None:
+    """Send, claim and commit what waits, one by one."""
+    for message in feed(database, limit):
+        commit(database, must_claim(database, message))
+
+
 def commit_all(database: Database, claims: Sequence[Claim]) -> list[settling.Committed]:
     rendered = [(c.index, c.token, audio_of(c)) for c in claims]
     return database.transact(lambda conn: settling.commit(conn, claims[0].job_id, rendered))

@@ -26,8 +26,7 @@ def progress(database: Database, job_id: str) -> Progress:
 
 
 def speak_all(database: Database) -> None:
-    for message in story.feed(database):
-        story.commit(database, story.must_claim(database, message))
+    story.speak(database)
 
 
 def make_older(database: Database, *, by_s: float) -> None:

@@ -120,8 +120,7 @@ def test_a_job_that_failed_while_it_rendered_goes_on_where_it_was(database: Data
     assert (retried.state, retried.error_code) == (JobState.RENDERING, None)
     assert story.count(database, job_id) == story.Counted(remaining=3, open_rows=3)
     assert story.commit(database, late).won  # its audio is what is wanted, and nobody else has it
-    for message in story.feed(database):
-        story.commit(database, story.must_claim(database, message))
+    story.speak(database)
     assemble_waiting(database, job_id)
     assert look(database, job_id).state is JobState.COMPLETED
 
@@ -130,8 +129,7 @@ def test_a_job_that_failed_in_assembly_is_assembled_again_and_not_rendered(
     database: Database,
 ) -> None:
     job_id = story.planned_job(database, parts=2, per_part=1)
-    for message in story.feed(database):
-        story.commit(database, story.must_claim(database, message))
+    story.speak(database)
     database.transact(lambda conn: jobs.end(conn, job_id, JobState.FAILED, code="assemble-failed"))
     retried = retry(database, job_id)
     assert retried.state is JobState.ASSEMBLING
@@ -147,8 +145,7 @@ def test_a_job_that_failed_before_its_plan_was_whole_is_planned_on(database: Dat
     assert retried.state is JobState.ACCEPTED
     assert open_steps(database, job_id) == [StepKind.PLAN]
     story.plan(database, job_id)
-    for message in story.feed(database):
-        story.commit(database, story.must_claim(database, message))
+    story.speak(database)
     assemble_waiting(database, job_id)
     assert look(database, job_id).state is JobState.COMPLETED
 
@@ -161,8 +158,7 @@ def test_a_part_that_was_spoken_before_the_plan_was_whole_is_assembled_in_the_ne
     planning = story.claim_step(database, job_id, StepKind.PLAN)
     described, rows = story.planned_rows(2, 2)
     story.begin_plan(database, planning, described, rows[:2])
-    for message in story.feed(database):
-        story.commit(database, story.must_claim(database, message))
+    story.speak(database)
     assert open_steps(database, job_id) == [StepKind.ASSEMBLE]
     database.transact(lambda conn: jobs.end(conn, job_id, JobState.FAILED, code="plan-failed"))
     assert retry(database, job_id).state is JobState.RENDERING
@@ -170,8 +166,7 @@ def test_a_part_that_was_spoken_before_the_plan_was_whole_is_assembled_in_the_ne
     again = story.claim_step(database, job_id, StepKind.PLAN)
     story.begin_plan(database, again, described, rows[2:])
     assert database.transact(lambda conn: plans.finish_plan(conn, again)) == []
-    for message in story.feed(database):
-        story.commit(database, story.must_claim(database, message))
+    story.speak(database)
     assemble_waiting(database, job_id)
     assert look(database, job_id).state is JobState.COMPLETED
 

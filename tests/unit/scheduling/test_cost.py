@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from benchmarks.planned import FOUR_CHAPTERS, sentences
 from shared.scheduling.cost import TYPICAL, cost_of
 from shared.scheduling.forecast import Spoken
 
@@ -44,3 +45,19 @@ def test_pages_of_short_sentences_are_foreseen(
 def test_without_a_history_it_is_the_typical_one() -> None:
     assert cost_of([]) == TYPICAL
     assert cost_of([Spoken(0, 1, 50, 3.0)] * 40) == TYPICAL
+
+
+def test_a_fifth_of_a_real_book_is_enough_to_foresee_the_rest() -> None:
+    """Its first chapter has twice as long sentences as the others; a batch takes a second."""
+    lengths = [len(text) for text in sentences(FOUR_CHAPTERS.read_text())]
+    at_once = 8
+    done = next(n for n in range(0, len(lengths), at_once) if sum(lengths[:n]) > sum(lengths) / 5)
+    cost = cost_of(
+        [
+            Spoken(n // at_once, n // at_once + 1 + n % at_once / 100, chars, chars / 15)
+            for n, chars in enumerate(lengths[: done + 1])
+        ]
+    )
+    paid = cost.of(segments=done, chars=sum(lengths[:done]))
+    left = cost.of(segments=len(lengths) - done, chars=sum(lengths[done:]))
+    assert left / paid == pytest.approx((len(lengths) - done) / done, rel=0.15)
