@@ -8,7 +8,7 @@ from sqlalchemy import Connection, update
 
 from shared import outlook
 from shared.jobs import JobState
-from shared.ledger import backlog, jobs, marks, nodes, pausing, tables
+from shared.ledger import backlog, company, jobs, marks, nodes, pausing, tables
 from shared.ledger.backlog import Kept, TierLoad
 from shared.ledger.database import Database
 from shared.ledger.progress import POSITION_CAP, Progress
@@ -185,6 +185,20 @@ def test_a_neighbour_that_has_not_begun_is_in_the_eta_and_a_paused_one_is_not(
     assert progress(database, job_id).eta_s == pytest.approx(alone_s, rel=0.15)
 
 
+def test_a_neighbour_that_stopped_is_known_to_have_stopped_soon_after_its_last_mark(
+    database: Database,
+) -> None:
+    """given a mark of a minute ago and nothing since / then nothing is counted of that minute."""
+    story.planned_job(database, per_part=40)
+    story.speak(database, limit=10)
+    make_older(database, by_s=60)
+    [other] = database.read(lambda conn: company.read(conn, time.time() - 120))
+    first, stood, now = other.neighbour.marks
+    assert (first.segments, stood.segments, now.segments) == (1, 10, 10)
+    assert stood.at == pytest.approx(first.at + marks.MARK_EVERY_S)
+    assert now.at == pytest.approx(time.time(), abs=30)
+
+
 def test_a_job_of_one_sentence_leaves_no_mark(database: Database) -> None:
     job_id = story.planned_job(database, per_part=1)
     speak_all(database)
@@ -209,9 +223,12 @@ def test_old_marks_are_forgotten(database: Database) -> None:
 
 def test_an_assembling_job_goes_by_what_assembling_took_before(database: Database) -> None:
     past, job_id = (story.planned_job(database, per_part=2) for _ in range(2))
+    began = time.time()
     speak_all(database)
     now = time.time()
     set_job(database, past, state=JobState.COMPLETED, rendered_at=now - 700, ended_at=now - 100)
     record = database.read(lambda conn: jobs.get(conn, "default", job_id))
     assert record.state is JobState.ASSEMBLING
-    assert record.progress.eta_s == pytest.approx(0.5 + 2 * (600 + 1) / (2 + 600), abs=0.5)
+    gone_s = time.time() - began  # it has been assembled for a part of that
+    expected_s = 0.5 + 2 * (600 + 1) / (2 + 600)
+    assert expected_s - gone_s <= record.progress.eta_s <= expected_s + 0.01
