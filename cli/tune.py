@@ -14,10 +14,10 @@ from rich.console import Console
 from cli import options
 from cli.exits import told
 from cli.farm_settings import load_settings
-from cli.tuning_report import bars, figures_table, tiers_table
+from cli.tuning_report import bars, figures_table, shortfalls, tiers_table
 from shared.errors import SetupError, UsageError
 from shared.settings import TIERS_FILE
-from worker.tuning.choosing import choose, tier_file
+from worker.tuning.choosing import choose, tiers_with
 from worker.tuning.figures import Figures
 
 
@@ -64,7 +64,7 @@ def tune_command(
             measured.append(figures)
             typer.echo(f"batch {figures.batch} of {figures.chars} characters", err=True)
         choices = choose(measured, settings.tiers)
-        tiers = tier_file(choices, settings.tiers)
+        tiers = tiers_with(name, choices, settings.tiers)
         path = None if dry_run else _write(out or settings.data_dir / TIERS_FILE, tiers)
         if as_json:
             shown = {
@@ -81,6 +81,8 @@ def tune_command(
         for line in bars(measured):
             console.print(line, soft_wrap=True, highlight=False)
         console.print(tiers_table(choices))
+        for line in shortfalls(choices):
+            console.print(line, soft_wrap=True, highlight=False, markup=False)
         if path is not None:
             console.print(f"written to {path}", soft_wrap=True)
 
@@ -115,7 +117,7 @@ def _read(engine: str, process: subprocess.Popen[str]) -> Iterator[Figures]:
     raise SetupError(f"engine {engine} crashed while it was measured (exit {process.wait()})")
 
 
-def _write(path: Path, tiers: dict[str, dict[str, float]]) -> Path:
+def _write(path: Path, tiers: dict[str, dict[str, object]]) -> Path:
     draft = path.with_name(path.name + ".new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
