@@ -141,7 +141,7 @@ def _choice(
         why = limit
     elif size == running and blamed is not None and blamed[0] is not need:
         other, larger = blamed
-        why = f"beside {larger} of it {other.tier} would wait "
+        why = f"beside batches of {larger} {other.tier} would wait "
         why += f"{other.wait_s(other.least, larger):.2f} s of {other.bound_s:.2f}"
     return Choice(need.tier, size, wait_s, need.allowed_s, why, late_s, helps)
 

@@ -51,7 +51,7 @@ def test_bulk_gives_way_as_far_as_rush_needs() -> None:
     assert {tier: choice.max_batch for tier, choice in tiers.items()} == dict.fromkeys(Tier, 2)
     rush = tiers[Tier.RUSH]
     assert (rush.wait_s, rush.keeps_target, rush.helps) == (pytest.approx(0.96), True, "")
-    assert tiers[Tier.BULK].why == "beside 4 of it rush would wait 1.05 s of 1.00"
+    assert tiers[Tier.BULK].why == "beside batches of 4 rush would wait 1.05 s of 1.00"
 
 
 def test_a_target_that_no_batches_keep_is_told_with_what_would_help() -> None:
