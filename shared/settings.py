@@ -5,7 +5,7 @@ Nothing here is global: a process builds one `Settings` and passes it on.
 
 import json
 from pathlib import Path
-from typing import Self
+from typing import Annotated, Self
 
 from platformdirs import user_data_path
 from pydantic import BaseModel, ConfigDict, Field, IPvAnyNetwork, SecretStr, model_validator
@@ -13,6 +13,8 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from shared.jobs import DEFAULT_RETENTION_S, LEAST_RETENTION_S, MOST_RETENTION_S
 from shared.tiers import Tier
+
+MaxBatch = Annotated[int, Field(ge=1, le=8)]
 
 
 class TierSettings(BaseModel):
@@ -23,8 +25,16 @@ class TierSettings(BaseModel):
     first_audio_s: float = Field(description="target from submit to the first segment's audio")
     per_1000_chars_s: float = Field(description="target time per 1,000 characters")
     floor_s: float = Field(description="least completion target, whatever the length")
-    max_batch: int = Field(default=8, ge=1, le=8, description="utterances in one batch")
+    max_batch: MaxBatch = Field(default=8, description="utterances in one batch")
     max_wait_s: float = Field(default=0.05, ge=0, description="longest wait to fill a batch")
+    max_batch_by_engine: dict[str, MaxBatch] = Field(
+        default_factory=dict,
+        description="`max_batch` of single engines, by name; `voxfarm tune` adds its own",
+    )
+
+    def max_batch_of(self, engine: str) -> int:
+        """The most utterances that this engine gets in one batch of the tier."""
+        return self.max_batch_by_engine.get(engine, self.max_batch)
 
 
 DEFAULT_TIERS: dict[Tier, TierSettings] = {
@@ -242,10 +252,10 @@ class Settings(BaseSettings):
         path = Path(folder) / TIERS_FILE
         try:
             tiers = json.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return given
         except (OSError, ValueError) as error:
-            msg = f"{path} cannot be read: run `voxfarm tune` again or delete it ({error})"
+            msg = f"{path} cannot be read: delete it, then run `voxfarm tune` again ({error})"
             raise ValueError(msg) from error
         return {**given, "tiers": tiers}
 
