@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import Annotated, Self
 
 from platformdirs import user_data_path
-from pydantic import BaseModel, ConfigDict, Field, IPvAnyNetwork, SecretStr, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    IPvAnyNetwork,
+    SecretStr,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from shared.jobs import DEFAULT_RETENTION_S, LEAST_RETENTION_S, MOST_RETENTION_S
@@ -239,8 +247,14 @@ class Settings(BaseSettings):
     max_job_age_s: float = Field(default=31 * 86_400.0, description="then a live job fails")
     tiers: dict[Tier, TierSettings] = Field(
         default_factory=lambda: dict(DEFAULT_TIERS),
-        description="how each tier is served; left out: tiers.json in data_dir, if it is there",
+        description="how each tier is served; left out: tiers.json in data_dir, if it is there; "
+        "a tier that is not named keeps its default",
     )
+
+    @field_validator("tiers")
+    @classmethod
+    def _name_every_tier(cls, named: dict[Tier, TierSettings]) -> dict[Tier, TierSettings]:
+        return {**DEFAULT_TIERS, **named}
 
     @model_validator(mode="before")
     @classmethod
