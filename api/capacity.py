@@ -5,17 +5,15 @@ would be. A book due tomorrow does not keep today's news out, and the first job 
 is never refused. Without a measured rate nothing is predicted, and nobody refused for it.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shared.errors import CapacityError, UsageError
-from shared.ledger.demand import LiveJob, Rendering
+from shared.ledger.demand import LiveJob
 from shared.settings import Settings, TierSettings
 from shared.tenants import Quota, TenantBacklog
 from shared.tiers import Tier
 
-MIN_RENDERINGS = 8  # fewer say nothing about a rate
 MAX_RETRY_AFTER_S = 3_600.0
 UNKNOWN_RETRY_AFTER_S = 30.0
 
@@ -36,22 +34,6 @@ class Load:
     jobs: Sequence[LiveJob]
     rate: float | None
     now_s: float
-
-
-def measured_rate(renderings: Sequence[Rendering]) -> float | None:
-    """Seconds of audio made in each second in which anything was being rendered.
-
-    Idle time does not count. On a farm that was only partly busy the rate is that of what was
-    busy, so it errs on the low side until there is enough to do.
-    """
-    if len(renderings) < MIN_RENDERINGS:
-        return None
-    busy_s, until = 0.0, -math.inf
-    for one in sorted(renderings, key=lambda r: r.began_at):
-        busy_s += max(0.0, one.ended_at - max(one.began_at, until))
-        until = max(until, one.ended_at)
-    audio_s = sum(one.audio_s for one in renderings)
-    return audio_s / busy_s if busy_s > 0 and audio_s > 0 else None
 
 
 def check_tier(tier: Tier, allowed: frozenset[Tier]) -> None:

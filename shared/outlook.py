@@ -4,14 +4,17 @@ Reads the ledger and applies the forecast; decides nothing. Admission, quotes an
 all speak from here, so that they agree.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
 from shared.ledger import backlog, nodes
 from shared.ledger.backlog import TierLoad
-from shared.scheduling.forecast import Rate, audio_per_char_s, drains_s, rate_of
+from shared.ledger.clock import read_clock
+from shared.scheduling.depth import room
+from shared.scheduling.forecast import Rate, Spoken, audio_per_char_s, drains_s, rate_of
+from shared.settings import Settings
 from shared.tiers import Tier
 from shared.voices import EngineInfo
 
@@ -40,15 +43,25 @@ class Outlook:
     tiers: Mapping[Tier, TierOutlook]
 
 
-def read(conn: Connection, default_engine: str) -> Outlook:
+def rate(conn: Connection, settings: Settings) -> Rate | None:
+    """The rate alone: what the door goes by."""
+    return _rate(conn, [backlog.spoken(conn, tier) for tier in Tier], settings, read_clock(conn))
+
+
+def _rate(
+    conn: Connection, spoken: Sequence[Sequence[Spoken]], settings: Settings, now_s: float
+) -> Rate | None:
+    there = room(nodes.fleets(conn), settling=settings.commit_most)
+    return rate_of(spoken, now_s=now_s, room=there)
+
+
+def read(conn: Connection, settings: Settings) -> Outlook:
     """The outlook now; what the default engine says of its pace is the prior of every tier."""
     now, loads = backlog.read(conn)
     known = {record.info.name: record.info for record in nodes.engines(conn)}
-    info = known.get(default_engine)
+    info = known.get(settings.default_engine)
     prior = _CHARS_PER_AUDIO_S if info is None else info.chars_per_audio_s
-    rate = rate_of(
-        [load.spoken for load in loads.values()], now_s=now, nodes=nodes.live_nodes(conn)
-    )
+    rate = _rate(conn, [load.spoken for load in loads.values()], settings, now)
     per_char_s = {
         tier: audio_per_char_s(load.spoken, chars_per_audio_s=prior) for tier, load in loads.items()
     }

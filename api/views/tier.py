@@ -65,7 +65,12 @@ class TierList(View):
 
     at: datetime
     rate_audio_s_per_s: float | None = Field(
-        description="audio seconds that the farm makes a second while it has work; null: not known"
+        description=(
+            "audio seconds that the farm makes a second while it has enough to do; null: not known"
+        )
+    )
+    rate_is_bound: bool = Field(
+        description="true: it never had enough to do of late, so this is the most that it may be"
     )
     tiers: list[TierView]
 
@@ -75,6 +80,7 @@ class TierList(View):
         return cls(
             at=utc(outlook.at),
             rate_audio_s_per_s=outlook.rate.audio_s_per_s if outlook.rate else None,
+            rate_is_bound=outlook.rate is not None and outlook.rate.is_bound,
             tiers=[_tier(tier, outlook, targets[tier]) for tier in Tier],
         )
 

@@ -19,6 +19,17 @@ _THREADS_PADDED = 4  # as many again, for the host to choose from when a batch e
 _THREADS_SINGLE = 3  # of a node with one slot, beside those that wait to be committed together
 
 
+_DEEP = 2  # sentences a slot when no device waits: one renders, one is encoded and stored
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How many sentences nodes have in hand when there is enough for all, and at most."""
+
+    enough: float
+    most: float
+
+
 @dataclass(frozen=True, slots=True)
 class Fleet:
     """Nodes that are alive and alike: each holds `slots` sentences of an engine at once."""
@@ -39,6 +50,16 @@ def threads(slots: int, *, rush: bool, pads: bool, settling: int) -> int:
     if rush:
         return slots * _THREADS_RUSH
     return ceil(slots * (_THREADS_PADDED if pads else _THREADS))
+
+
+def room(fleets: Collection[Fleet], *, settling: int) -> Room:
+    """What all consumers of these nodes hold, of rush and of the other tiers together."""
+    most = sum(
+        fleet.nodes * threads(fleet.slots, rush=rush, pads=fleet.pads, settling=settling)
+        for fleet in fleets
+        for rush in (True, False)
+    )
+    return Room(_DEEP * sum(fleet.nodes * fleet.slots for fleet in fleets), most)
 
 
 def window(

@@ -16,8 +16,9 @@ from api.main import create_app
 from shared.api_keys import NewKey, new_key
 from shared.errors import SetupError
 from shared.farm import farm_of
-from shared.ledger import demand, keys
+from shared.ledger import keys
 from shared.ledger import tables as t
+from shared.ledger.clock import read_clock
 from shared.ledger.migrate import migrate
 from shared.tenants import NO_QUOTA, Quota
 from shared.tiers import Tier
@@ -209,7 +210,7 @@ def test_a_repeated_submit_is_answered_although_the_quota_is_used_up(api: Runnin
 
 
 def slow_farm(api: RunningApi) -> None:
-    """Have it rendered ten seconds of audio, taking 100 s for it."""
+    """Have it rendered ten seconds of audio, one every ten seconds, with its slots full."""
     database = api.farm.database
     story.planned_job(database, per_part=10)
     story.speak(database)
@@ -217,11 +218,35 @@ def slow_farm(api: RunningApi) -> None:
 
     def slow_down(conn: Connection) -> None:
         c = t.segment.c
-        conn.execute(t.segment.update().values(claimed_at=c.done_at - 100.0))
+        ended_at = read_clock(conn) - 10.0 * (10 - c.index)
+        conn.execute(t.segment.update().values(claimed_at=ended_at - 400.0, done_at=ended_at))
 
     database.transact(slow_down)
-    found = database.read(lambda conn: demand.renderings(conn, within_s=300, limit=99))
-    assert len(found) == 10
+
+
+def test_after_quiet_times_a_farm_takes_what_full_batches_can_do(any_ledger: RunningApi) -> None:
+    """given single sentences, 0.4 s each / when 12 jobs of 20 come at once / then all are taken."""
+    api = any_ledger
+    story.planned_job(api.farm.database, per_part=12)
+    story.speak(api.farm.database)
+
+    def as_they_were(conn: Connection) -> None:
+        c = t.segment.c
+        ended_at = read_clock(conn) - 20.0 * (12 - c.index)
+        conn.execute(
+            t.segment.update().values(
+                claimed_at=ended_at - 0.4, done_at=ended_at, samples=3.7 * c.rate_hz
+            )
+        )
+
+    api.farm.database.transact(as_they_were)
+    api.publish(engine_info())  # as nodes do every few seconds
+    assert [api.submit(text=LONG, tier="rush").status_code for _ in range(12)] == [201] * 12
+    found = api.client.get("/v1/tiers").json()
+    assert found["rate_is_bound"]
+    assert found["rate_audio_s_per_s"] == pytest.approx(2 * (8 + 8) * 3.7 / 0.4, rel=0.01)
+    [rush] = [tier for tier in found["tiers"] if tier["tier"] == "rush"]
+    assert 0 < rush["predicted_wait_s"] < 10
 
 
 def test_a_full_farm_says_when_to_come_again_and_takes_bulk_meanwhile(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from shared.ledger import backlog, company, jobs, marks, nodes, pausing, tables
 from shared.ledger.backlog import Kept, TierLoad
 from shared.ledger.database import Database
 from shared.ledger.progress import POSITION_CAP, Progress
+from shared.settings import Settings
 from shared.tiers import Tier
 from tests.contract.ledger import story
 from tests.unit.api.engines import engine_info
@@ -108,14 +109,14 @@ def test_promises_are_kept_broken_or_void(database: Database) -> None:
 def test_the_outlook_knows_a_wait_once_something_was_spoken(database: Database) -> None:
     story.planned_job(database, per_part=40)
     database.transact(lambda conn: nodes.publish(conn, "n1", engine_info()))
-    before = database.read(lambda conn: outlook.read(conn, "hibari"))
+    before = database.read(lambda conn: outlook.read(conn, Settings()))
     assert before.rate is None
     assert before.tiers[Tier.RUSH].wait_s == 0.0
     assert before.tiers[Tier.STANDARD].wait_s is None
     for message in story.feed(database, limit=20):
         story.commit(database, story.must_claim(database, message))
         time.sleep(0.005)
-    after = database.read(lambda conn: outlook.read(conn, "hibari"))
+    after = database.read(lambda conn: outlook.read(conn, Settings()))
     standard = after.tiers[Tier.STANDARD]
     assert after.rate is not None
     assert standard.audio_per_char_s == pytest.approx((60 + 20) / (60 * 15 + 190))

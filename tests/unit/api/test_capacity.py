@@ -1,7 +1,6 @@
 """Room at the door: nobody is refused for nothing, and whoever is gets an honest waiting time."""
 
 from collections.abc import Callable
-from random import Random
 
 import pytest
 from hypothesis import assume, given
@@ -15,11 +14,10 @@ from api.capacity import (
     check_quota,
     check_room,
     check_tier,
-    measured_rate,
     promise_s,
 )
 from shared.errors import CapacityError, UsageError
-from shared.ledger.demand import LiveJob, Rendering
+from shared.ledger.demand import LiveJob
 from shared.settings import Settings
 from shared.tenants import Quota, TenantBacklog
 from shared.tiers import Tier
@@ -198,45 +196,3 @@ def test_a_tier_that_a_key_may_not_use_is_refused_with_those_it_may() -> None:
         check_tier(Tier.RUSH, frozenset({Tier.BULK, Tier.STANDARD}))
     assert caught.value.code == "tier-not-allowed"
     assert caught.value.fields["choices"] == ["standard", "bulk"]
-
-
-def rendered(began_at: float, took_s: float, audio_s: float) -> Rendering:
-    return Rendering(began_at, began_at + took_s, audio_s)
-
-
-def test_a_rate_wants_enough_renderings() -> None:
-    assert measured_rate([]) is None
-    assert measured_rate([rendered(n, 1.0, 5.0) for n in range(7)]) is None
-    assert measured_rate([rendered(n, 1.0, 5.0) for n in range(8)]) == pytest.approx(5.0)
-
-
-def test_idle_time_does_not_slow_the_farm_down() -> None:
-    sparse = [rendered(n * 30.0, 0.5, 5.0) for n in range(10)]
-    assert measured_rate(sparse) == pytest.approx(10.0)
-
-
-def test_batches_and_devices_side_by_side_add_up() -> None:
-    side_by_side = [rendered(n * 2.0, 2.0, 5.0) for n in range(4) for _ in range(8)]
-    assert measured_rate(side_by_side) == pytest.approx(20.0)
-
-
-@given(
-    st.lists(
-        st.builds(rendered, st.floats(0, 1_000), st.floats(0.01, 50), st.floats(0.1, 30)),
-        min_size=8,
-        max_size=40,
-    ),
-    st.randoms(use_true_random=False),
-)
-def test_a_rate_lies_between_one_stream_and_the_sum_of_all(
-    renderings: list[Rendering], random: Random
-) -> None:
-    rate = measured_rate(renderings)
-    audio_s = sum(one.audio_s for one in renderings)
-    spent_s = sum(one.ended_at - one.began_at for one in renderings)
-    longest_s = max(one.ended_at - one.began_at for one in renderings)
-    assert rate is not None
-    assert audio_s / spent_s <= rate * (1 + 1e-9)
-    assert rate <= audio_s / longest_s * (1 + 1e-9)
-    random.shuffle(renderings)
-    assert measured_rate(renderings) == pytest.approx(rate)

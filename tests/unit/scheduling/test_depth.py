@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.scheduling.depth import Fleet, threads, window
+from shared.scheduling.depth import Fleet, Room, room, threads, window
 from shared.tiers import Tier
 
 SHARED = (Tier.STANDARD, Tier.BULK)
@@ -45,3 +45,17 @@ def test_a_window_is_never_less_than_the_consumers_take(
     rush = tiers == (Tier.RUSH,)
     taken = sum(f.nodes * threads(f.slots, rush=rush, pads=f.pads, settling=8) for f in found)
     assert depth(tiers, found, least=least) >= max(taken, least)
+
+
+def test_a_slot_has_enough_with_two_sentences_in_hand() -> None:
+    assert room([Fleet(2, 8, pads=False)], settling=8) == Room(32, 2 * (16 + 18))
+    assert room([Fleet(1, 8, pads=True), Fleet(3, 1, pads=False)], settling=8) == Room(
+        22, 16 + 32 + 3 * (3 + 11)
+    )
+    assert room([], settling=8) == Room(0, 0)
+
+
+@given(fleets, st.integers(1, 64))
+def test_consumers_can_hold_what_keeps_the_slots_busy(found: list[Fleet], settling: int) -> None:
+    there = room(found, settling=settling)
+    assert there.enough <= there.most
