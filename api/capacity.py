@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from shared.errors import CapacityError, UsageError
 from shared.ledger.demand import LiveJob
+from shared.ledger.jobs import NewJob
 from shared.settings import Settings, TierSettings
 from shared.tenants import Quota, TenantBacklog
 from shared.tiers import Tier
@@ -25,6 +26,11 @@ class Demand:
     tier: Tier
     audio_s: float
     chars: int
+
+
+def demand_of(new: NewJob) -> Demand:
+    """What a job that is not yet written asks."""
+    return Demand(new.spec.tier, new.expected_audio_s, len(new.text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +59,8 @@ def check_room(demand: Demand, load: Load, settings: Settings) -> None:
         _check_promise(demand, load, load.rate, settings)
 
 
-def check_quota(demand: Demand, backlog: TenantBacklog, quota: Quota, rate: float | None) -> None:
-    """Raise CapacityError (`over-quota`) when the job would take its tenant past its quota.
-
-    A job that is larger than the whole quota is a UsageError: no waiting helps it.
-    """
+def check_size(demand: Demand, quota: Quota) -> None:
+    """Raise UsageError when a job is larger than its tenant's whole quota: no waiting helps it."""
     if quota.audio_s is not None and demand.audio_s > quota.audio_s:
         raise UsageError(
             f"the job has about {demand.audio_s:,.0f} s of audio; "
@@ -65,6 +68,14 @@ def check_quota(demand: Demand, backlog: TenantBacklog, quota: Quota, rate: floa
             code="larger-than-quota",
             quota_audio_s=quota.audio_s,
         )
+
+
+def check_quota(demand: Demand, backlog: TenantBacklog, quota: Quota, rate: float | None) -> None:
+    """Raise CapacityError (`over-quota`) when the job would take its tenant past its quota.
+
+    One that would never fit is a UsageError, as in `check_size`.
+    """
+    check_size(demand, quota)
     if quota.audio_s is not None and backlog.audio_s + demand.audio_s > quota.audio_s:
         excess_s = backlog.audio_s + demand.audio_s - quota.audio_s
         raise _over_quota(

@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from itertools import islice
 
+from api.admissible import admissible
+from api.auth import Caller
+from api.capacity import check_size, check_tier, demand_of
 from api.deps import Deps
 from api.submission import read_submission
 from api.views.base import utc
@@ -20,10 +23,17 @@ from shared.segments import SegmentKind
 SKIPS_SHOWN = 100
 
 
-def quote(deps: Deps, tenant: str, body: bytes) -> QuoteView:
-    """Read, check and plan a submission. Raises UsageError and TransientError as a submit does."""
+def quote(deps: Deps, caller: Caller, body: bytes) -> QuoteView:
+    """Read, check and plan a submission.
+
+    Raises UsageError as a submit does, and TransientError for all but a lack of room: that passes,
+    and is told with the rest.
+    """
+    asked, tenant = read_submission(body), caller.tenant
+    check_tier(asked.tier, caller.tiers)
     engines = [record.info for record in deps.read(nodes.engines)]
-    new = deps.admission.admit(read_submission(body), engines, tenant=tenant)
+    new = deps.admission.admit(asked, engines, tenant=tenant)
+    check_size(demand_of(new), caller.quota)
     given = [Part(i, title, start, end) for i, (title, start, end) in enumerate(new.chapters)]
     plan = plan_text(new.text, parts=given or None, spec=new.spec)
     info = next(info for info in engines if info.name == new.spec.engine)
@@ -47,6 +57,7 @@ def quote(deps: Deps, tenant: str, body: bytes) -> QuoteView:
         audio_s=found.audio_s,
         wait_s=wait_s,
         completion_s=None if wait_s is None else wait_s + _own_s(new, plan, found, outlook, reused),
+        admissible=admissible(deps, caller, new),
         due_at=utc(job_due_at(outlook.at, len(new.text), target)),
     )
 
