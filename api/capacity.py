@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from shared.errors import CapacityError, UsageError
 from shared.ledger.demand import LiveJob
 from shared.ledger.jobs import NewJob
+from shared.scheduling.pace import steps_s
 from shared.settings import Settings, TierSettings
 from shared.tenants import Quota, TenantBacklog
 from shared.tiers import Tier
@@ -21,16 +22,24 @@ UNKNOWN_RETRY_AFTER_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What a job asks of the farm: about so many seconds of audio, from so many characters."""
+    """What a job asks of the farm: about so many seconds of audio, from so many characters.
+
+    `steps_s` is what it takes beside the engines, however fast they are: its plan and last file.
+    """
 
     tier: Tier
     audio_s: float
     chars: int
+    steps_s: float = 0.0
 
 
 def demand_of(new: NewJob) -> Demand:
     """What a job that is not yet written asks."""
-    return Demand(new.spec.tier, new.expected_audio_s, len(new.text))
+    chars = len(new.text)
+    last_chars = new.chapters[-1][2] - new.chapters[-1][1] if new.chapters else chars
+    last_part_s = new.expected_audio_s * last_chars / chars if chars else 0.0
+    steps = steps_s(chars, last_part_s, new.spec.format)
+    return Demand(new.spec.tier, new.expected_audio_s, chars, steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +131,8 @@ def _check_promise(demand: Demand, load: Load, rate: float, settings: Settings) 
     wait_s = audio_due_before(demand, load, settings.tiers) / rate
     may_take_s = promise_s(demand.chars, target)
     # What cannot be done in time even alone may still wait as long as its first audio may.
-    may_wait_s = max(may_take_s - demand.audio_s / rate, target.first_audio_s)
+    own_s = demand.audio_s / rate + demand.steps_s
+    may_wait_s = max(may_take_s - own_s, target.first_audio_s)
     if wait_s > may_wait_s:
         raise CapacityError(
             f"the farm is full: this job would wait about {wait_s:,.0f} s, "

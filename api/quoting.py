@@ -17,7 +17,7 @@ from shared.ledger import nodes, renderings
 from shared.ledger.jobs import NewJob
 from shared.outlook import Outlook
 from shared.planning import Expected, Part, Plan, expected, plan_text
-from shared.scheduling.pace import assembly_s
+from shared.scheduling.pace import steps_s
 from shared.segments import SegmentKind
 
 SKIPS_SHOWN = 100
@@ -76,12 +76,12 @@ def _reused(deps: Deps, tenant: str, new: NewJob, plan: Plan) -> list[str]:
 def _own_s(
     new: NewJob, plan: Plan, found: Expected, outlook: Outlook, reused: Sequence[str]
 ) -> float:
-    """What the job itself takes, once it is its turn: its rendering, and its last part's file."""
+    """What the job itself takes, once it is its turn: plan, rendering, and its last part's file."""
     assert outlook.rate is not None  # noqa: S101 - asked before
     chars = found.chars - sum(map(len, reused))
     work_s = chars * outlook.tiers[new.spec.tier].audio_per_char_s / new.spec.speed
-    last_s = assembly_s(found.audio_s / len(plan.parts), new.spec.format, ())
-    return work_s / outlook.rate.audio_s_per_s + last_s
+    beside_s = steps_s(len(new.text), found.audio_s / len(plan.parts), new.spec.format)
+    return work_s / outlook.rate.audio_s_per_s + beside_s
 
 
 def _skips(plan: Plan) -> list[SkipView]:

@@ -1,6 +1,7 @@
 """Room at the door: nobody is refused for nothing, and whoever is gets an honest waiting time."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import assume, given
@@ -14,13 +15,16 @@ from api.capacity import (
     check_quota,
     check_room,
     check_tier,
+    demand_of,
     promise_s,
 )
 from shared.errors import CapacityError, UsageError
 from shared.ledger.demand import LiveJob
+from shared.scheduling.pace import steps_s
 from shared.settings import Settings
 from shared.tenants import Quota, TenantBacklog
 from shared.tiers import Tier
+from tests.factories import new_job
 
 SETTINGS = Settings()
 NOW = 1_000_000.0
@@ -56,7 +60,9 @@ def at_the_door(
 
 tiers = st.sampled_from(Tier)
 moments = st.floats(0, 100_000)
-demands = st.builds(Demand, tiers, st.floats(0.1, 100_000), st.integers(1, 5_000_000))
+demands = st.builds(
+    Demand, tiers, st.floats(0.1, 100_000), st.integers(1, 5_000_000), st.floats(0.0, 10_000)
+)
 lives = st.lists(
     st.builds(
         lambda tier, age, due, audio, done: LiveJob(tier, NOW - age, NOW - age + due, audio, done),
@@ -124,6 +130,34 @@ def test_the_promise_is_kept_to_the_second() -> None:
     may_wait_s = promise_s(NEWS.chars, SETTINGS.tiers[Tier.STANDARD]) - NEWS.audio_s / 10.0
     assert at_the_door(NEWS, live(10.0 * may_wait_s)) is None
     assert at_the_door(NEWS, live(10.0 * may_wait_s + 1.0)) is not None
+
+
+def test_a_plan_and_a_file_are_part_of_the_promise() -> None:
+    may_wait_s = promise_s(NEWS.chars, SETTINGS.tiers[Tier.STANDARD]) - NEWS.audio_s / 10.0
+    backlog = live(10.0 * (may_wait_s - 1.0))
+    assert at_the_door(NEWS, backlog) is None
+    assert at_the_door(replace(NEWS, steps_s=0.9), backlog) is None
+    error = at_the_door(replace(NEWS, steps_s=3.0), backlog)
+    assert error is not None
+    assert error.retry_after_s == pytest.approx(2.0)
+
+
+def test_what_takes_longer_than_its_promise_alone_may_wait_for_its_first_audio() -> None:
+    slow = replace(NEWS, steps_s=1_000.0)
+    assert at_the_door(slow, live(10.0 * 29.0)) is None
+    assert at_the_door(slow, live(10.0 * 31.0)) is not None
+
+
+def test_a_job_asks_for_its_plan_and_the_file_of_its_last_chapter() -> None:
+    text = "x" * 300_000
+    whole = new_job(text=text, expected_audio_s=20_000.0)
+    asked = demand_of(whole)
+    assert (asked.tier, asked.audio_s, asked.chars) == (Tier.STANDARD, 20_000.0, 300_000)
+    in_time = steps_s(300_000, 20_000.0, whole.spec.format)
+    assert asked.steps_s == pytest.approx(in_time)
+    chapters = [("One", 0, 270_000), ("Two", 270_000, 300_000)]
+    asked = demand_of(replace(whole, chapters=chapters))
+    assert asked.steps_s == pytest.approx(steps_s(300_000, 2_000.0, whole.spec.format))
 
 
 def test_a_book_due_tomorrow_does_not_keep_the_news_out() -> None:
