@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
-from shared.ledger import backlog, nodes
+from shared.ledger import backlog, kept, nodes
 from shared.ledger.backlog import TierLoad
 from shared.ledger.clock import read_clock
+from shared.ledger.kept import Record
 from shared.scheduling.depth import room
 from shared.scheduling.forecast import Rate, Spoken, audio_per_char_s, drains_s, rate_of
 from shared.settings import Settings
@@ -29,6 +30,8 @@ class TierOutlook:
     """
 
     load: TierLoad
+    last_hour: Record
+    last_day: Record
     audio_per_char_s: float
     backlog_audio_s: float
     wait_s: float | None
@@ -58,6 +61,8 @@ def _rate(
 def read(conn: Connection, settings: Settings) -> Outlook:
     """The outlook now; what the default engine says of its pace is the prior of every tier."""
     now, loads = backlog.read(conn)
+    last_hour = kept.read(conn, now, within_s=kept.HOUR_S)
+    last_day = kept.read(conn, now, within_s=kept.DAY_S)
     known = {record.info.name: record.info for record in nodes.engines(conn)}
     info = known.get(settings.default_engine)
     prior = _CHARS_PER_AUDIO_S if info is None else info.chars_per_audio_s
@@ -71,7 +76,14 @@ def read(conn: Connection, settings: Settings) -> Outlook:
         at=now,
         rate=rate,
         tiers={
-            tier: TierOutlook(load, per_char_s[tier], audio_s[tier], waits_s[tier])
+            tier: TierOutlook(
+                load,
+                last_hour[tier],
+                last_day[tier],
+                per_char_s[tier],
+                audio_s[tier],
+                waits_s[tier],
+            )
             for tier, load in loads.items()
         },
     )
