@@ -54,8 +54,12 @@ def rate(conn: Connection, settings: Settings) -> Rate | None:
 def _rate(
     conn: Connection, spoken: Sequence[Sequence[Spoken]], settings: Settings, now_s: float
 ) -> Rate | None:
-    there = room(nodes.fleets(conn), settling=settings.commit_most)
-    return rate_of(spoken, now_s=now_s, room=there)
+    fleets = nodes.fleets(conn)
+    rooms = [
+        room(fleets, settling=settings.commit_most, max_batch=settings.tiers[tier].max_batch)
+        for tier in Tier
+    ]
+    return rate_of(spoken, now_s=now_s, rooms=rooms)
 
 
 def read(conn: Connection, settings: Settings) -> Outlook:

@@ -19,7 +19,9 @@ _THREADS_PADDED = 4  # as many again, for the host to choose from when a batch e
 _THREADS_SINGLE = 3  # of a node with one slot, beside those that wait to be committed together
 
 
-_DEEP = 2  # sentences a slot when no device waits: one renders, one is encoded and stored
+# Sentences a slot when no device waits: one renders, others are encoded and stored, for half as
+# long as a batch takes.
+_DEEP = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +54,15 @@ def threads(slots: int, *, rush: bool, pads: bool, settling: int) -> int:
     return ceil(slots * (_THREADS_PADDED if pads else _THREADS))
 
 
-def room(fleets: Collection[Fleet], *, settling: int) -> Room:
-    """What all consumers of these nodes hold, of rush and of the other tiers together."""
+def room(fleets: Collection[Fleet], *, settling: int, max_batch: int) -> Room:
+    """For sentences of which a batch takes so many; all consumers of these nodes together."""
     most = sum(
         fleet.nodes * threads(fleet.slots, rush=rush, pads=fleet.pads, settling=settling)
         for fleet in fleets
         for rush in (True, False)
     )
-    return Room(_DEEP * sum(fleet.nodes * fleet.slots for fleet in fleets), most)
+    filled = sum(fleet.nodes * min(fleet.slots, max_batch) for fleet in fleets)
+    return Room(_DEEP * filled, most)
 
 
 def window(

@@ -7,6 +7,7 @@ characters but share the same devices.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import fmean
 
 from shared.scheduling.depth import Room
 from shared.tiers import Tier
@@ -51,20 +52,22 @@ class _Stretch:
     full: float
 
 
-def rate_of(samples: Sequence[Sequence[Spoken]], *, now_s: float, room: Room) -> Rate | None:
+def rate_of(
+    samples: Sequence[Sequence[Spoken]], *, now_s: float, rooms: Sequence[Room]
+) -> Rate | None:
     """The rate while there was enough to do, whatever quiet times lay between; None: not known.
 
-    `samples` holds each tier's last segments, `room` is that of the nodes alive. The segments are
-    looked at a stretch at a time, and only the fullest stretches count: a device that is given a
-    sentence at a time takes nearly as long for it as for a batch. Of the newest of them the better
-    quarter counts, from its lower end. Too few segments show nothing, and with no node alive there
-    is no rate.
+    `samples` holds each tier's last segments, `rooms` how many of them the nodes alive have in
+    hand, for their batches differ in size. They are looked at a stretch at a time, and only the
+    fullest stretches count: a device that is given a sentence at a time takes nearly as long for it
+    as for a batch. Of the newest of them the better quarter counts, from its lower end. Too few
+    segments show nothing, and with no node alive there is no rate.
     """
-    spoken = _together(samples)
+    spoken = _together(samples, rooms)
     stretches = [
         stretch
         for start in range(0, len(spoken) - FEWEST, STRETCH)
-        if (stretch := _stretch(spoken[start : start + STRETCH + 1], room))
+        if (stretch := _stretch(spoken[start : start + STRETCH + 1]))
     ]
     if not stretches:
         return None
@@ -76,7 +79,7 @@ def rate_of(samples: Sequence[Sequence[Spoken]], *, now_s: float, room: Room) ->
     return Rate(rates[len(rates) * 3 // 4], len(spoken), is_bound=fullest < FULL)
 
 
-def _stretch(spoken: Sequence[Spoken], room: Room) -> _Stretch | None:
+def _stretch(run: Sequence[tuple[Spoken, Room]]) -> _Stretch | None:
     """From the first completion to the last, without idle time; None: it shows nothing.
 
     Time is idle when no segment was claimed. What is done in a second is what one segment in hand
@@ -85,6 +88,8 @@ def _stretch(spoken: Sequence[Spoken], room: Room) -> _Stretch | None:
     devices can do. With more than `room.most` they ended too close together to be timed, or nodes
     have gone since.
     """
+    spoken = [one for one, _ in run]
+    room = Room(fmean(room.enough for _, room in run), max(room.most for _, room in run))
     busy_s, claimed_at = 0.0, float("inf")
     for before, one in reversed([*pairwise(spoken)]):
         claimed_at = min(claimed_at, one.claimed_at)
@@ -100,15 +105,22 @@ def _stretch(spoken: Sequence[Spoken], room: Room) -> _Stretch | None:
     return _Stretch(spoken[-1].done_at, rate, min(1.0, at_once / room.enough))
 
 
-def _together(samples: Sequence[Sequence[Spoken]]) -> list[Spoken]:
+def _together(
+    samples: Sequence[Sequence[Spoken]], rooms: Sequence[Room]
+) -> list[tuple[Spoken, Room]]:
     """All samples as one, by time of completion, from where all of them are complete."""
     full = max((len(sample) for sample in samples), default=0)
     since = max(
         (min(one.done_at for one in sample) for sample in samples if len(sample) == full > 0),
         default=0.0,
     )
-    merged = [one for sample in samples for one in sample if one.done_at >= since]
-    return sorted(merged, key=lambda one: one.done_at)
+    merged = [
+        (one, room)
+        for sample, room in zip(samples, rooms, strict=True)
+        for one in sample
+        if one.done_at >= since
+    ]
+    return sorted(merged, key=lambda pair: pair[0].done_at)
 
 
 def audio_per_char_s(spoken: Sequence[Spoken], *, chars_per_audio_s: float) -> float:

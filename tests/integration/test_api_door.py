@@ -276,7 +276,7 @@ def test_after_quiet_times_a_farm_takes_what_full_batches_can_do(any_ledger: Run
     assert [api.submit(text=LONG, tier="rush").status_code for _ in range(12)] == [201] * 12
     found = api.client.get("/v1/tiers").json()
     assert found["rate_is_bound"]
-    assert found["rate_audio_s_per_s"] == pytest.approx(2 * (8 + 8) * 3.7 / 0.4, rel=0.01)
+    assert found["rate_audio_s_per_s"] == pytest.approx(1.5 * (8 + 8) * 3.7 / 0.4, rel=0.01)
     [rush] = [tier for tier in found["tiers"] if tier["tier"] == "rush"]
     assert 0 < rush["predicted_wait_s"] < 10
 

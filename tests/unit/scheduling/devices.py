@@ -27,7 +27,7 @@ class Device:
 
     @property
     def room(self) -> Room:
-        return room([Fleet(1, self.slots, pads=False)], settling=8)
+        return room([Fleet(1, self.slots, pads=False)], settling=8, max_batch=self.slots)
 
     def speak(self, arrivals: Iterable[float]) -> list[Spoken]:
         """What the ledger knows of sentences that came at these times."""
