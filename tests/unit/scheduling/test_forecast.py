@@ -130,7 +130,7 @@ def test_quiet_times_hardly_show_less_than_a_device_can_do(
     spoken = device.speak(10.0 * (n // together) for n in range(count))
     rate = rate_of([spoken], now_s=10.0 * count, rooms=[device.room])
     if rate is not None:
-        assert rate.audio_s_per_s >= 0.8 * device.best
+        assert rate.audio_s_per_s >= 0.75 * device.best
 
 
 @given(devices, st.integers(9, 120))
