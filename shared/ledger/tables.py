@@ -64,6 +64,7 @@ job = Table(
     Column("parts_remaining", Integer, nullable=False, default=0),
     Column("created_at", Float(53), nullable=False),
     Column("due_at", Float(53), nullable=False),
+    Column("first_due_at", Float(53), comment="target of its first audio"),
     Column("planned_at", Float(53)),
     Column("started_at", Float(53)),
     Column("rendered_at", Float(53)),
@@ -145,6 +146,25 @@ Index(
     job.c.state,
     sqlite_where=text("state IN ('completed', 'partial', 'failed')"),
     postgresql_where=text("state IN ('completed', 'partial', 'failed')"),
+)
+IS_HEARD_JOB = text("job.started_at IS NOT NULL AND job.first_due_at IS NOT NULL")
+IS_UNHEARD_JOB = text("job.started_at IS NULL AND job.first_due_at IS NOT NULL")
+Index(
+    "ix_job_heard",
+    job.c.tier,
+    job.c.started_at,
+    job.c.first_due_at,
+    sqlite_where=text("started_at IS NOT NULL AND first_due_at IS NOT NULL"),
+    postgresql_where=text("started_at IS NOT NULL AND first_due_at IS NOT NULL"),
+)
+Index(
+    "ix_job_unheard",
+    job.c.tier,
+    job.c.first_due_at,
+    job.c.state,
+    job.c.paused_at,
+    sqlite_where=text("started_at IS NULL AND first_due_at IS NOT NULL"),
+    postgresql_where=text("started_at IS NULL AND first_due_at IS NOT NULL"),
 )
 Index(
     "ix_job_paused",
