@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from worker.batching.given import Given
 from worker.batching.policy import Policy
 from worker.engines.base import Chunk, Engine, Utterance
 from worker.host.canary import BrokenEngineError, speak_canary
@@ -45,6 +46,7 @@ class HostLoop:
     _row_steps: int = 0
     _step_s: float = 0.0
     _step_began_s: float | None = None
+    _given: Given = field(default_factory=Given)
 
     def vitals(self) -> Vitals:
         """What has been done so far; may be called from any thread."""
@@ -106,14 +108,17 @@ class HostLoop:
             return None
         if len(self.desk.held_ids) >= self.policy.slots:
             return None
+        waiting, due_clock_s = self.desk.waiting(), self.due_clock()
         decision = self.policy.decide(
-            self.desk.waiting(),
+            waiting,
             self.desk.held(),
             may_arrive=self.desk.may_arrive,
             now_s=self.clock(),
-            due_clock_s=self.due_clock(),
+            due_clock_s=due_clock_s,
             step_s=self._step_s,
+            given=self._given,
         )
+        self._given = self._given.after(waiting, decision.admit, due_clock_s=due_clock_s)
         self._begin(decision.admit)
         return decision.wait_s
 
