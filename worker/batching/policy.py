@@ -16,8 +16,9 @@ Knows no engine, no socket and no thread. The rules, in order:
    others, but only rush work may slow a rush leader down. Idle, it waits for a batch to fill, but
    no longer than the smallest `max_wait_s` of its members, and not at all when nobody is left who
    could send more.
-7. A slot-wise engine runs every row for itself: sizes do not matter, a free slot is filled at once,
-   and rush takes any free slot; while it is there, the others fill no slots beyond its `max_batch`.
+7. A slot-wise engine runs every row for itself: sizes do not matter and a free slot is filled at
+   once. No row waits for another, so rush's `max_batch` binds nobody there: rush takes any free
+   slot, and beside it the others fill theirs. What a row more costs is a part of each step.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -179,17 +180,22 @@ class Policy:
 
     def _fill(self, candidates: Sequence[Waiting], held: Sequence[Held]) -> list[Waiting]:
         """Seat candidates in this order while everybody on board allows it."""
-        cap = min([self.slots, *(self._limit(h.tier).max_batch for h in held)])
+        strict = [self._limit(h.tier) for h in held if not self._binds_nobody(h.tier)]
+        cap = min([self.slots, *(limit.max_batch for limit in strict)])
         batch: list[Waiting] = []
         for candidate in candidates:
-            allowed = min(cap, self._limit(candidate.tier).max_batch)
-            seats = self.slots if self.slotwise and candidate.tier == Tier.RUSH else allowed
+            binds = not self._binds_nobody(candidate.tier)
+            allowed = min(cap, self._limit(candidate.tier).max_batch) if binds else cap
+            seats = allowed if binds else self.slots
             if len(held) + len(batch) + 1 <= seats:
                 batch.append(candidate)
                 cap = allowed
             elif not batch:
                 return []  # nobody overtakes the first: the batch drains until it fits
         return batch
+
+    def _binds_nobody(self, tier: str) -> bool:
+        return self.slotwise and tier == Tier.RUSH
 
     def _wait_s(self, batch: Sequence[Waiting], now_s: float) -> float:
         return min(w.arrived_s + self._limit(w.tier).max_wait_s for w in batch) - now_s
