@@ -137,7 +137,7 @@ def test_a_stopped_host_is_given_up_like_one_that_hangs() -> None:
 def test_an_exception_in_a_batch_is_narrowed_down_to_the_utterance_that_raises() -> None:
     texts = [f"Sentence {n}." for n in range(7)]
     texts.insert(4, "[[raise]]")
-    with running_host(delay_s=0.3) as host, ThreadPoolExecutor(9) as pool:
+    with running_host(delay_s=0.8) as host, ThreadPoolExecutor(9) as pool:
         futures = together(host, pool, texts)[1:]
         for text, future in zip(texts, futures, strict=True):
             if text == "[[raise]]":
@@ -148,7 +148,7 @@ def test_an_exception_in_a_batch_is_narrowed_down_to_the_utterance_that_raises()
 
 def test_out_of_memory_makes_batches_smaller_and_fails_nobody() -> None:
     texts = ["[[oom]]", *(f"Sentence {n}." for n in range(7))]
-    with running_host(delay_s=0.2) as host, ThreadPoolExecutor(9) as pool:
+    with running_host(delay_s=0.8) as host, ThreadPoolExecutor(9) as pool:
         for text, future in zip(texts, together(host, pool, texts)[1:], strict=True):
             assert spoken(future.result(20), text)
         assert spoken(say(host, "[[oom]]"), "[[oom]]")

@@ -182,6 +182,14 @@ class Desk:
         ticket = self._held.pop(id_)
         self._answer(ticket, "error", message=message)
 
+    def utterance(self, id_: str) -> Utterance:
+        """One of those on the device."""
+        return self._held[id_].utterance
+
+    def give_back(self, id_: str, reason: str) -> None:
+        """Have an utterance on the device asked for again; it is not its own fault."""
+        self._answer(self._held.pop(id_), "lost", reason=reason)
+
     def turn_away(self, reason: str) -> None:
         """Tell all that wait to ask another host."""
         for ticket in self._waiting.values():

@@ -97,6 +97,7 @@ class Line:
                     utterances=frame.number("utterances"),
                     busy_s=frame.real("busy_s"),
                     row_steps=frame.number("row_steps"),
+                    at_most=frame.number("at_most"),
                 )
 
     def synthesize(self, utterance: Utterance, watchers: Watchers, *, alone: bool) -> Samples:

@@ -3,7 +3,8 @@
 Knows no socket: events come from an inbox, answers go through the desk. An exception in a batch is
 narrowed down by running its halves by themselves; one that remains is the utterance's own fault,
 provided that the engine still says the canary. If it does not, the engine is broken and the host
-ends, so that nobody's text is blamed for a lost device.
+ends, so that nobody's text is blamed for a lost device. Out of memory, batches become smaller for a
+while, and a single utterance is forgiven at first.
 """
 
 import logging
@@ -16,11 +17,13 @@ from dataclasses import dataclass, field, replace
 
 from worker.batching.given import Given
 from worker.batching.policy import Policy
+from worker.batching.room import Room, halves
 from worker.engines.base import Chunk, Engine, Utterance
 from worker.host.canary import BrokenEngineError, speak_canary
 from worker.host.desk import Desk
 from worker.host.events import Drop, Event, Gone, Say, Stop
 from worker.host.protocol import Vitals
+from worker.host.shortages import Shortages
 from worker.host.wear import Wear
 
 log = logging.getLogger(__name__)
@@ -47,6 +50,11 @@ class HostLoop:
     _step_s: float = 0.0
     _step_began_s: float | None = None
     _given: Given = field(default_factory=Given)
+    _shortages: Shortages = field(default_factory=Shortages)
+    _room: Room = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._room = Room.of(self.policy.slots)
 
     def vitals(self) -> Vitals:
         """What has been done so far; may be called from any thread."""
@@ -57,6 +65,7 @@ class HostLoop:
             utterances=self._finished,
             busy_s=busy_s,
             row_steps=self._row_steps,
+            at_most=self.policy.slots,
         )
 
     def run(self) -> None:
@@ -104,7 +113,7 @@ class HostLoop:
         """Begin what may begin now; returns after how long to ask again, if that helps."""
         if self._apart:
             if not self.desk.held_ids:
-                self._begin(self._apart.popleft())
+                self._begin(self._next_apart())
             return None
         if len(self.desk.held_ids) >= self.policy.slots:
             return None
@@ -121,6 +130,13 @@ class HostLoop:
         self._given = self._given.after(waiting, decision.admit, due_clock_s=due_clock_s)
         self._begin(decision.admit)
         return decision.wait_s
+
+    def _next_apart(self) -> list[str]:
+        """The next group to be run by itself, or as much of it as there is room for by now."""
+        group = self._apart.popleft()
+        if len(group) > self.policy.slots:
+            self._apart.appendleft(group[self.policy.slots :])
+        return group[: self.policy.slots]
 
     def _begin(self, ids: Sequence[str]) -> None:
         utterances = self.desk.begin(ids)
@@ -140,9 +156,10 @@ class HostLoop:
         self._step_s = max(self.clock() - began_s, _FORGET * self._step_s)
         self._steps += 1
         self._row_steps += rows
-        for chunk in chunks:
-            over = self.desk.deliver(chunk)
-            self._finished += over
+        over = sum(self.desk.deliver(chunk) for chunk in chunks)
+        self._finished += over
+        if chunks:  # a step that failed has none, nor does one that says nothing of its rows yet
+            self._resize(self._room.went_well(rows, over))
         self.desk.tell_progress()
 
     def _attempt(self, act: Callable[[], Sequence[Chunk]]) -> Sequence[Chunk]:
@@ -156,16 +173,30 @@ class HostLoop:
         ids = self.desk.held_ids
         log.warning("a batch of %d failed: %s", len(ids), _where(error))
         self._drop(ids)
-        half = len(ids) // 2
-        if half == 0:
+        if len(ids) == 1:
             speak_canary(self.engine)
-            self.desk.fail(ids[0], f"the engine failed on this text: {type(error).__name__}")
+            self._close(ids[0], error)
             return
         if isinstance(error, MemoryError):
-            self.policy = replace(self.policy, slots=min(self.policy.slots, half))
-            log.warning("out of memory: from now on at most %d at once", self.policy.slots)
+            self._resize(self._room.ran_out(len(ids)))
         self.desk.put_back(ids)
-        self._apart.extendleft([ids[half:], ids[:half]])
+        first, _ = halves(len(ids))
+        self._apart.extendleft([ids[first:], ids[:first]])
+
+    def _close(self, id_: str, error: Exception) -> None:
+        """End an utterance that failed by itself on an engine that is well."""
+        if isinstance(error, MemoryError) and self._shortages.forgives(self.desk.utterance(id_)):
+            self.desk.give_back(id_, "the device was short of memory")
+        else:
+            self.desk.fail(id_, f"the engine failed on this text: {type(error).__name__}")
+
+    def _resize(self, room: Room) -> None:
+        if room.at_most != self._room.at_most:
+            log.warning(
+                "memory: from now on at most %d at once, not %d", room.at_most, self._room.at_most
+            )
+            self.policy = replace(self.policy, slots=room.at_most)
+        self._room = room
 
     def _drop(self, ids: Sequence[str]) -> None:
         if not ids:

@@ -3,6 +3,7 @@
 import queue
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,14 @@ import pytest
 
 from tests.hosts import utterance
 from worker.batching.policy import Policy, TierLimits
+from worker.batching.room import GROWS_AFTER_BATCHES
 from worker.engines.base import Chunk, Utterance
 from worker.engines.simulated import build as simulated
 from worker.host.canary import CANARY_TEXT, BrokenEngineError, speak_canary
 from worker.host.desk import Desk
 from worker.host.events import Drop, Event, Gone, Say, Stop
 from worker.host.loop import HostLoop
+from worker.host.shortages import FORGIVEN
 from worker.host.wear import Wear, WearLimits
 
 LIMITS = {"standard": TierLimits(max_batch=8, max_wait_s=0)}
@@ -34,7 +37,7 @@ class Outlet:
 
     def send(self, connection: int, header: Mapping[str, Any], payload: bytes = b"") -> None:
         self.sent.append((connection, header, payload))
-        self.ends -= header["op"] == "error" or bool(header.get("final"))
+        self.ends -= header["op"] in ("error", "lost") or bool(header.get("final"))
         if self.ends == 0:
             self.enough()
 
@@ -183,17 +186,70 @@ def test_out_of_memory_is_remembered() -> None:
     engine = Script(small)
     outlet = run(engine, *(say(f"u{n}") for n in range(16)))
     assert all(outlet.ops(f"u{n}")[-1] == "chunk" for n in range(16))
-    assert engine.batches == [8, 4, 2, 2, 4, 2, 2, 2, 2, 2, 2]
+    assert engine.batches == [8, 4, 2, 2, 2, 2, 2, 2, 2, 2]
 
 
-def test_an_utterance_too_large_for_the_device_alone_is_its_own_fault() -> None:
+def test_what_was_cut_too_large_is_cut_again_before_it_is_tried() -> None:
+    """given a device for three / when five run out of memory / then three and two are tried."""
+
     def small(held: list[Utterance]) -> list[Chunk]:
-        if any(len(u.text) > 50 for u in held):
+        if len(held) > 3:
             raise MemoryError
         return speak_all(held)
 
-    outlet = run(Script(small), say("u", "long " * 20))
-    assert outlet.ops("u")[-1] == "error"
+    engine = Script(small, slots=5)
+    run(engine, *(say(f"u{n}") for n in range(5)))
+    assert engine.batches == [5, 3, 2]
+
+
+def test_memory_that_was_short_for_a_while_is_used_again() -> None:
+    def short_at_first(held: list[Utterance]) -> list[Chunk]:
+        if len(engine.batches) == 1:
+            raise MemoryError
+        return speak_all(held)
+
+    engine = Script(short_at_first)
+    outlet = run(engine, *(say(f"u{n}", connection=n // 50) for n in range(200)))
+    assert all(outlet.ops(f"u{n}")[-1] == "chunk" for n in range(200))
+    assert engine.batches[:34] == [8] + [4] * 32 + [8]
+
+
+def test_a_batch_that_is_too_large_is_tried_ever_more_seldom() -> None:
+    def small(held: list[Utterance]) -> list[Chunk]:
+        if len(held) > 4:
+            raise MemoryError
+        return speak_all(held)
+
+    engine = Script(small)
+    count = 4 * GROWS_AFTER_BATCHES * 20
+    outlet = run(engine, *(say(f"u{n}", connection=n // 50) for n in range(count)))
+    assert all(outlet.ops(f"u{n}")[-1] == "chunk" for n in range(count))
+    tries = [n for n, size in enumerate(engine.batches) if size == 8]
+    gaps = [later - sooner for sooner, later in pairwise(tries)]
+    assert len(tries) >= 4
+    assert gaps == sorted(gaps)
+    assert gaps[-1] >= 1.9 * gaps[-2]
+
+
+def too_large(held: list[Utterance]) -> list[Chunk]:
+    if any(len(u.text) > 50 for u in held):
+        raise MemoryError
+    return speak_all(held)
+
+
+def test_an_utterance_too_large_for_the_device_alone_is_its_own_fault_in_the_end() -> None:
+    """It goes back a few times first, by whatever id and link it comes: memory may be short."""
+    tries = [say(f"u{n}", "long " * 20, connection=n) for n in range(FORGIVEN + 2)]
+    outlet = run(Script(too_large), *(replace(one, alone=True) for one in tries))
+    ends = [outlet.ops(f"u{n}")[-1] for n in range(FORGIVEN + 2)]
+    assert ends == ["lost"] * FORGIVEN + ["error"] * 2
+
+
+def test_who_shared_a_batch_with_one_too_large_is_spoken() -> None:
+    outlet = run(
+        Script(too_large), *(say(f"u{n}", "long " * 20 if n == 1 else "Fine.") for n in range(4))
+    )
+    assert [outlet.ops(f"u{n}")[-1] for n in (0, 2, 3)] == ["chunk"] * 3
 
 
 NOT_AUDIO = {
