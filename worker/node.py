@@ -28,6 +28,7 @@ from shared.scheduling.depth import threads
 from shared.settings import Settings
 from shared.tiers import Tier
 from worker.host.link import HostLink
+from worker.host.pace import HangWatch
 from worker.host.serve import EXIT_OK
 from worker.host.spawn import spawn_host
 from worker.host.wear import WearLimits
@@ -54,6 +55,7 @@ class HostProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._starts: list[float] = []
         self._heard_at = 0.0
+        self._hang_watch = HangWatch(settings.host_silence_s)
         self.link = HostLink(socket_path, silence_s=settings.host_silence_s)
 
     def start(self) -> None:
@@ -95,15 +97,15 @@ class HostProcess:
 
     def kill_if_hung(self) -> None:
         """Kill a host that has been in one step, or has said nothing, for too long."""
-        limit_s = self._settings.host_silence_s
         try:
-            stuck_s = self.link.ping().busy_s
+            vitals = self.link.ping()
             self._heard_at = time.monotonic()
+            stuck = self._hang_watch.hangs(vitals, self._heard_at)
         except TransientError:
-            stuck_s = time.monotonic() - max(self._heard_at, self._starts[-1])
-            if not self.socket_path.exists():  # still loading its engine
-                limit_s = READY_TIMEOUT_S
-        if self._process is not None and self._alive() and stuck_s > limit_s:
+            loading = not self.socket_path.exists()
+            limit_s = READY_TIMEOUT_S if loading else self._settings.host_silence_s
+            stuck = time.monotonic() - max(self._heard_at, self._starts[-1]) > limit_s
+        if self._process is not None and self._alive() and stuck:
             log.warning("the %s engine host is stuck: killing it", self.engine)
             self._process.kill()
 

@@ -12,14 +12,17 @@ from typing import Any
 import pytest
 
 from shared.errors import HostLostError, TransientError, UtteranceError
+from shared.settings import Settings
 from tests.hosts import START_S, RunningHost, ignore, running_host, socket_folder, utterance
 from worker.engines.base import Samples
 from worker.engines.tone import utterance_hash
 from worker.engines.tone_code import decode
 from worker.host.address import connect_to
 from worker.host.link import HostLink
+from worker.host.pace import KNOWN_AFTER_STEPS
 from worker.host.spawn import spawn_host
 from worker.host.wire import MAX_HEADER_BYTES, encode
+from worker.node import HostProcess
 
 
 def say(host: RunningHost, text: str, **changes: Any) -> Samples:
@@ -122,6 +125,43 @@ def test_a_hang_is_noticed_after_the_silence_allowed() -> None:
         assert isinstance(hanging.exception(20), HostLostError)
         assert not isinstance(behind.exception(20), HostLostError)
         assert host.link.ping().busy_s > 0.9
+
+
+def test_a_host_that_hangs_is_killed_by_what_its_steps_took_before_and_started_again() -> None:
+    """given steps of milliseconds / when one never ends / then nobody waits the time of silence."""
+    with socket_folder() as folder, ThreadPoolExecutor(1) as pool:
+        settings = Settings(data_dir=folder, engines=("tone",), host_silence_s=3_600)
+        node = HostProcess("tone", folder / "s", settings)
+        node.start()
+        try:
+            node.wait_ready(threading.Event())
+            for n in range(KNOWN_AFTER_STEPS):
+                node.link.synthesize(utterance(f"Sentence number {n}."), on_progress=ignore)
+            hanging = pool.submit(node.link.synthesize, utterance("[[hang]]"), on_progress=ignore)
+            deadline_s = time.monotonic() + 300
+            while not hanging.done():
+                node.kill_if_hung()
+                assert time.monotonic() < deadline_s
+                time.sleep(0.2)
+            error = hanging.exception()
+            assert isinstance(error, HostLostError)
+            assert error.companions == 0
+            while not _is_ready(node):
+                node.revive()
+                assert time.monotonic() < deadline_s
+            well = node.link.synthesize(utterance("All is well."), on_progress=ignore)
+            assert spoken(well, "All is well.")
+        finally:
+            node.stop()
+
+
+def _is_ready(node: HostProcess) -> bool:
+    try:
+        node.link.ping()
+    except TransientError:
+        time.sleep(0.1)
+        return False
+    return True
 
 
 def test_a_stopped_host_is_given_up_like_one_that_hangs() -> None:

@@ -71,6 +71,11 @@ class Desk:
         return list(self._held)
 
     @property
+    def longest_chars(self) -> int:
+        """Of the texts on the device, the longest."""
+        return max((len(t.utterance.text) for t in self._held.values()), default=0)
+
+    @property
     def waiting_ids(self) -> list[str]:
         """What is not."""
         return list(self._waiting)

@@ -12,7 +12,8 @@ import queue
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from worker.batching.given import Given
@@ -22,6 +23,7 @@ from worker.engines.base import Chunk, Engine, Utterance
 from worker.host.canary import BrokenEngineError, speak_canary
 from worker.host.desk import Desk
 from worker.host.events import Drop, Event, Gone, Say, Stop
+from worker.host.pace import Pace
 from worker.host.protocol import Vitals
 from worker.host.shortages import Shortages
 from worker.host.wear import Wear
@@ -29,6 +31,14 @@ from worker.host.wear import Wear
 log = logging.getLogger(__name__)
 
 _FORGET = 0.9  # a step's length fades from the estimate by so much with each shorter one
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call of the engine that has not returned: since when, and how long it may be."""
+
+    began_s: float
+    usual_s: float = 0.0
 
 
 @dataclass(slots=True)
@@ -48,7 +58,8 @@ class HostLoop:
     _finished: int = 0
     _row_steps: int = 0
     _step_s: float = 0.0
-    _step_began_s: float | None = None
+    _call: _Call | None = None
+    _pace: Pace = field(default_factory=Pace)
     _given: Given = field(default_factory=Given)
     _shortages: Shortages = field(default_factory=Shortages)
     _room: Room = field(init=False)
@@ -58,12 +69,12 @@ class HostLoop:
 
     def vitals(self) -> Vitals:
         """What has been done so far; may be called from any thread."""
-        began_s = self._step_began_s
-        busy_s = 0.0 if began_s is None else self.clock() - began_s
+        call = self._call  # another thread may change it meanwhile
         return Vitals(
             steps=self._steps,
             utterances=self._finished,
-            busy_s=busy_s,
+            busy_s=0.0 if call is None else self.clock() - call.began_s,
+            usual_s=0.0 if call is None else call.usual_s,
             row_steps=self._row_steps,
             at_most=self.policy.slots,
         )
@@ -149,32 +160,49 @@ class HostLoop:
         return ()
 
     def _step(self) -> None:
-        self._step_began_s = began_s = self.clock()
-        rows = len(self.desk.held_ids)
-        chunks = self._attempt(self.engine.step)
-        self._step_began_s = None
-        self._step_s = max(self.clock() - began_s, _FORGET * self._step_s)
+        rows, chars, began_s = len(self.desk.held_ids), self.desk.longest_chars, self.clock()
+        chunks = self._attempt(self.engine.step, self._pace.usual_s(rows, chars))
+        took_s = self.clock() - began_s
+        self._step_s = max(took_s, _FORGET * self._step_s)
         self._steps += 1
         self._row_steps += rows
+        if chunks is None:
+            chunks = ()
+        else:
+            self._pace = self._pace.after(rows, chars, took_s)
         over = sum(self.desk.deliver(chunk) for chunk in chunks)
         self._finished += over
-        if chunks:  # a step that failed has none, nor does one that says nothing of its rows yet
+        if over:
             self._resize(self._room.went_well(rows, over))
         self.desk.tell_progress()
 
-    def _attempt(self, act: Callable[[], Sequence[Chunk]]) -> Sequence[Chunk]:
+    def _attempt(
+        self, act: Callable[[], Sequence[Chunk]], usual_s: float = 0.0
+    ) -> Sequence[Chunk] | None:
+        """What the engine does; None when it failed, which has been dealt with then."""
         try:
-            return act()
+            with self._calling(usual_s):
+                return act()
         except Exception as error:  # noqa: BLE001 - an engine may raise whatever it likes
             self._recover(error)
-            return ()
+            return None
+
+    @contextmanager
+    def _calling(self, usual_s: float = 0.0) -> Iterator[None]:
+        """Let vitals tell for how long the engine has been at it: any call of it may hang."""
+        self._call = _Call(self.clock(), usual_s)
+        try:
+            yield
+        finally:
+            self._call = None
 
     def _recover(self, error: Exception) -> None:
         ids = self.desk.held_ids
         log.warning("a batch of %d failed: %s", len(ids), _where(error))
         self._drop(ids)
         if len(ids) == 1:
-            speak_canary(self.engine)
+            with self._calling():
+                speak_canary(self.engine)
             self._close(ids[0], error)
             return
         if isinstance(error, MemoryError):
@@ -202,7 +230,8 @@ class HostLoop:
         if not ids:
             return
         try:
-            self.engine.drop(ids)
+            with self._calling():
+                self.engine.drop(ids)
         except Exception as error:
             raise BrokenEngineError(f"the engine cannot drop: {_where(error)}") from error
 

@@ -18,6 +18,8 @@ from worker.host.canary import CANARY_TEXT, BrokenEngineError, speak_canary
 from worker.host.desk import Desk
 from worker.host.events import Drop, Event, Gone, Say, Stop
 from worker.host.loop import HostLoop
+from worker.host.pace import KNOWN_AFTER_STEPS
+from worker.host.protocol import Vitals
 from worker.host.shortages import FORGIVEN
 from worker.host.wear import Wear, WearLimits
 
@@ -337,6 +339,64 @@ def test_progress_is_told_twice_a_second_at_most() -> None:
     told = sum(header["op"] == "progress" for _, header, _ in outlet.sent)
     assert 10 <= told <= 40
     assert all("id" not in h for _, h, _ in outlet.sent if h["op"] == "progress")
+
+
+def test_vitals_tell_how_long_any_call_of_the_engine_has_gone_on() -> None:
+    """A hang while utterances are admitted, or dropped, is a hang as well."""
+    seen = dict[str, Vitals]()
+    now = iter(range(1_000))
+
+    class Watched(Script):
+        def admit(self, utterances: Sequence[Utterance]) -> None:
+            seen["admit"] = loop.vitals()
+            super().admit(utterances)
+
+        def drop(self, ids: Collection[str]) -> None:
+            seen["drop"] = loop.vitals()
+            super().drop(ids)
+
+    def fail_once(held: list[Utterance]) -> list[Chunk]:
+        seen["step"] = loop.vitals()
+        if len(engine.batches) == 1:
+            raise RuntimeError
+        return speak_all(held)
+
+    engine = Watched(fail_once)
+    inbox: queue.SimpleQueue[Event] = queue.SimpleQueue()
+    for event in (say("a"), say("b")):
+        inbox.put(event)
+    outlet = Outlet(lambda: inbox.put(Stop()), 2)
+    policy = Policy(slots=8, limits=LIMITS)
+    loop = HostLoop(
+        engine, policy, Desk(engine.info, outlet), inbox, clock=lambda: float(next(now))
+    )
+    loop.run()
+    assert {call: vitals.busy_s > 0 for call, vitals in seen.items()} == {
+        "admit": True,
+        "step": True,
+        "drop": True,
+    }
+    assert loop.vitals().busy_s == 0
+
+
+def test_vitals_tell_what_is_usual_once_enough_steps_like_it_are_known() -> None:
+    usual_s: list[float] = []
+    now = iter(n / 8 for n in range(10_000))
+
+    def listen(held: list[Utterance]) -> list[Chunk]:
+        usual_s.append(loop.vitals().usual_s)
+        return speak_all(held)
+
+    engine = Script(listen, slots=1)
+    inbox: queue.SimpleQueue[Event] = queue.SimpleQueue()
+    texts = ["Fine."] * (KNOWN_AFTER_STEPS + 1) + ["Longer than all before it.", "Fine."]
+    for n, text in enumerate(texts):
+        inbox.put(say(f"u{n}", text))
+    outlet = Outlet(lambda: inbox.put(Stop()), len(texts))
+    policy = Policy(slots=1, limits=LIMITS)
+    loop = HostLoop(engine, policy, Desk(engine.info, outlet), inbox, clock=lambda: next(now))
+    loop.run()
+    assert [usual > 0 for usual in usual_s] == [*[False] * KNOWN_AFTER_STEPS, True, False, True]
 
 
 def test_the_canary_is_spoken_by_every_language() -> None:
