@@ -15,7 +15,8 @@ Knows no engine, no socket and no thread. The rules, in order:
    like sizes join the leader, unless somebody would miss a due time for it; seats left go to the
    others, but only rush work may slow a rush leader down. Idle, it waits for a batch to fill, but
    no longer than the smallest `max_wait_s` of its members, and not at all when nobody is left who
-   could send more.
+   could send more. Where an engine pads, those whose padding would be more than the batch's own
+   text are left for the next one, unless somebody would be late for that.
 7. A slot-wise engine runs every row for itself: sizes do not matter and a free slot is filled at
    once. No row waits for another, so rush's `max_batch` binds nobody there: rush takes any free
    slot, and beside it the others fill theirs. What a row more costs is a part of each step.
@@ -28,7 +29,7 @@ from math import inf
 from shared.settings import DEFAULT_TIERS
 from shared.tiers import Tier
 from worker.batching.given import LATE_SHARE, Given, is_late
-from worker.batching.sizes import alike, closest, keeps_due_times
+from worker.batching.sizes import alike, bounded_in_time, closest, keeps_due_times
 
 HARD_MAX_BATCH = 8
 PATIENCE_S = 5.0
@@ -98,6 +99,7 @@ class Policy:
     patience_s: float = PATIENCE_S
     late_share: float = LATE_SHARE
     slotwise: bool = False
+    pads: bool = False
 
     def decide(
         self,
@@ -139,6 +141,8 @@ class Policy:
             wait_s = self._wait_s(batch, now_s)
             if len(batch) < seats and may_arrive > 0 and wait_s > 0:
                 return Decision(wait_s=wait_s)
+        if self.pads and not held:
+            batch = bounded_in_time(order, batch, step_s=step_s, now=due_clock_s)
         return Decision(admit=tuple(w.id for w in batch))
 
     def _turn_until_s(
