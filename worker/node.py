@@ -148,8 +148,8 @@ class Node:
             self._publish()
             for tiers in CONSUMERS:
                 self._start_consumer(tiers)
-            watch = threading.Thread(target=self._watch_for_hangs, daemon=True)
-            watch.start()
+            for host in self._hosts:  # a thread each: one that does not answer holds up no other
+                threading.Thread(target=self._watch_for_hangs, args=(host,), daemon=True).start()
             self._keep_alive()
         except HostLostError as error:
             if not self._stop.is_set():
@@ -199,10 +199,9 @@ class Node:
             command += ["--host", f"{host.engine}={host.socket_path}"]
         self._consumers[tiers] = subprocess.Popen(command)
 
-    def _watch_for_hangs(self) -> None:
+    def _watch_for_hangs(self, host: HostProcess) -> None:
         while not self._stop.wait(1.0):
-            for host in self._hosts:
-                host.kill_if_hung()
+            host.kill_if_hung()
 
     def _end_all(self) -> None:
         for process in self._consumers.values():
