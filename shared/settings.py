@@ -184,7 +184,9 @@ class Settings(BaseSettings):
         description="what a killed worker held comes back to the queue after this; above lease_s",
     )
     host_silence_s: float = Field(
-        default=60.0, description="an engine host silent this long under work is killed"
+        default=60.0,
+        description="an engine host silent this long under work is killed; sooner, but not before "
+        "10 s, one whose step takes 20 times the longest of those before it",
     )
     host_max_batches: int = Field(
         default=0, ge=0, description="an engine host is renewed after so many batches; 0: never"

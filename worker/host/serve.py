@@ -71,7 +71,12 @@ def _serve(options: argparse.Namespace) -> None:
     exchange = Exchange(doorway.listener, engine.info, inbox)
     loop = HostLoop(
         engine=engine,
-        policy=Policy(slots=engine.info.slots, limits=limits, slotwise=engine.info.streams),
+        policy=Policy(
+            slots=engine.info.slots,
+            limits=limits,
+            slotwise=engine.info.streams,
+            pads=engine.info.pads,
+        ),
         desk=Desk(engine.info, exchange),
         inbox=inbox,
         wear=Wear(wear_limits),
