@@ -59,7 +59,7 @@ def test_a_tuned_engine_gets_a_tier_file_that_the_farm_reads(tmp_path: Path) -> 
 
 
 def test_another_engine_of_the_folder_is_not_bound_by_it(tmp_path: Path) -> None:
-    tune(tmp_path, *QUICK, **of_simulated(base_s=0, per_item_s=0.02))  # no faster in a batch
+    tune(tmp_path, *QUICK, **of_simulated(base_s=0, per_item_s=0.2))  # no faster in a batch
     again = ("--engine", "simulated-ar", "--lengths", "8", "--batches", "1,2", "--repeats", "1")
     assert tune(tmp_path, *again).returncode == 0
     for tier, of in Settings(data_dir=tmp_path).tiers.items():
