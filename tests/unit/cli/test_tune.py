@@ -227,8 +227,9 @@ def test_the_measured_engine_dies_with_the_command(tmp_path: Path) -> None:
 def test_the_environment_comes_before_the_tier_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "tiers.json").write_text("{}")
-    assert Settings(data_dir=tmp_path).tiers == {}
+    slow = DEFAULT_TIERS[Tier.BULK]
+    (tmp_path / "tiers.json").write_text(f'{{"rush": {slow.model_dump_json()}}}')
+    assert Settings(data_dir=tmp_path).tiers[Tier.RUSH] == slow
     named = {tier: settings.model_dump() for tier, settings in DEFAULT_TIERS.items()}
     monkeypatch.setenv("VOXFARM_TIERS", json.dumps(named))
     assert Settings(data_dir=tmp_path).tiers == DEFAULT_TIERS
