@@ -1,4 +1,4 @@
-"""Leases that nobody gives back: what counts against a sentence, and what does not. Both databases."""
+"""Leases that nobody gives back: what they say about a sentence, on both databases."""
 
 import pytest
 from sqlalchemy import update
