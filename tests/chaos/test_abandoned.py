@@ -52,12 +52,13 @@ def test_a_sentence_that_kills_its_consumer_becomes_a_named_gap_and_costs_no_nei
     assert len(heard(whole)) == len(good) + 1
 
 
-def test_consumers_killed_at_random_cost_no_sentence(farm: ChaosFarm) -> None:
-    chance = random.Random(4)
+@pytest.mark.parametrize("kind", ["consumer", pytest.param("node", marks=pytest.mark.long)])
+def test_processes_killed_at_random_cost_no_sentence(farm: ChaosFarm, kind: str) -> None:
+    chance = random.Random(kind)
     job_id = farm.submit()
     for _ in range(10):
         time.sleep(chance.uniform(0.3, 2.5))
-        there = farm.watched().processes("consumer")
+        there = farm.watched().processes(kind)
         for victim in chance.sample(there, min(2, len(there))):
             try:
                 victim.kill()
