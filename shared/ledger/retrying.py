@@ -130,6 +130,8 @@ def _reopen_segments(conn: Connection, job_id: str, now: float, *, stood_s: floa
             attempt=0,
             crashes=0,
             suspect=False,
+            abandoned=0,
+            blamed_token=0,
             lease_until=None,
             not_before=now,
             done_at=None,

@@ -69,6 +69,7 @@ class Actor:
             *[lambda: nodes.commit(held, list(together.values()))] * 5,
             lambda: nodes.take_over(held, claimed),
             lambda: nodes.renew(held, claimed),
+            lambda: nodes.stand_alone(held, claimed, alone=draw.random() < 0.7),
             lambda: nodes.release(held, claimed, delay_s=draw.choice([0.0, 60.0])),
             lambda: nodes.put_back(held, claimed),
             lambda: nodes.crash(held, claimed, alone=draw.random() < 0.7),

@@ -27,6 +27,7 @@ from shared.ledger.database import Database
 from shared.ledger.segments import Claim
 from tests.contract.ledger.machine import (
     ground,
+    mishaps,
     nodes,
     owners,
     postmen,
@@ -168,6 +169,18 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule(claimed=ANY)
     def renew(self, claimed: int) -> None:
         nodes.renew(self.held, back(self.held.claims, claimed))
+
+    @has("claims")
+    @rule(claimed=ANY, alone=YES)
+    def stand_alone(self, claimed: int, *, alone: bool) -> None:
+        nodes.stand_alone(self.held, back(self.held.claims, claimed), alone=alone)
+
+    @has("claims")
+    @rule(claimed=ANY, times=st.integers(1, 2))
+    def die_alone(self, claimed: int, times: int) -> None:
+        for _ in range(times):
+            mishaps.die_alone(self.held, back(self.held.claims, claimed))
+            self.speak(6, 0)
 
     @has("claims")
     @rule(claimed=ANY, delay_s=DELAYS_S)

@@ -17,6 +17,7 @@ Rows = Sequence[Row[Any]]
 OPEN = {"pending", "dispatched", "leased"}
 ALIVE = {"accepted", "planning", "rendering", "assembling"}
 WHOLE_JOB = -1
+SUSPICIOUS = 2
 END_EVENTS = {
     "completed": "job.completed",
     "partial": "job.partial",
@@ -184,8 +185,12 @@ def _work(job: Row[Any], parts: Rows, rows: Rows, steps: Rows) -> Iterator[str]:
 
 def _segments(job: Row[Any], rows: Rows) -> Iterator[str]:
     for r in rows:
-        if min(r.attempt, r.crashes) < 0:
+        if min(r.attempt, r.crashes, r.abandoned) < 0:
             yield f"segment {r.number} has {r.attempt} attempts, {r.crashes} crashes"
+        if max(r.alone_token, r.blamed_token) > r.token or r.crashes > r.token:
+            yield f"segment {r.number} is blamed for claims that nobody had"
+        if r.state in OPEN and r.abandoned >= SUSPICIOUS and not r.suspect:
+            yield f"segment {r.number} was abandoned {r.abandoned} times and is not suspected"
         if r.state == "leased" and r.lease_until is None:
             yield f"segment {r.number} is leased for ever"
         if r.state == "done" and r.kind == "speech":
