@@ -17,6 +17,7 @@ from cli.connect import connected
 from cli.exits import told
 from cli.farm_settings import load_settings
 from cli.fetching import fetch_all, require_files, require_whole
+from cli.file_format import keep_promise
 from cli.outputs import Outputs
 from cli.progress import display, show_job
 from cli.replies import FileKind, Job
@@ -172,6 +173,8 @@ def download_command(
             if not (job.state in STOPPED and client.deliverables(job.id)):
                 require_files(job)
             many = sum(f.kind == FileKind.AUDIO for f in client.deliverables(job.id)) > 1
+            if not many:
+                keep_promise(out, job.format, instead=f"name the file .{job.format}")
             outputs = Outputs(out, stem=job.title or job.id, many=many, force=force)
             files = fetch_all(client, job, outputs, screen, patience_s=patience)
         if as_json:

@@ -12,6 +12,7 @@ from cli.connect import connected
 from cli.exits import told
 from cli.farm_settings import load_settings
 from cli.fetching import require_whole
+from cli.file_format import chosen_format, unkept_name
 from cli.job_request import JobRequest
 from cli.lifetimes import retention_s
 from cli.outputs import Outputs
@@ -32,7 +33,10 @@ EngineName = Annotated[str | None, typer.Option("--engine", help="Speech engine.
 Language = Annotated[
     str | None, typer.Option("--language", help="Like en or zh. Default: the voice's.")
 ]
-Format = Annotated[AudioFormat, typer.Option("--format", help="What files to make.")]
+Format = Annotated[
+    AudioFormat | None,
+    typer.Option("--format", help="What files to make. Default: as --out is named, else mp3."),
+]
 Rate = Annotated[
     int | None, typer.Option("--sample-rate", metavar="HZ", help="Default: by format.")
 ]
@@ -82,7 +86,7 @@ def render_command(
     tier: TierChoice = Tier.STANDARD,
     engine: EngineName = None,
     language: Language = None,
-    format_: Format = AudioFormat.MP3,
+    format_: Format = None,
     sample_rate: Rate = None,
     speed: Speed = 1.0,
     seed: Seed = None,
@@ -112,19 +116,21 @@ def render_command(
 
         voxfarm render letter.txt
         voxfarm render novel.txt --chapters --format flac --out novel/
-        echo "Hello, world." | voxfarm render - --out hello.wav --format wav
+        echo "Hello, world." | voxfarm render - --out hello.wav
     """
     with told(as_json=as_json), sigterm_interrupts():
         source = read_source(file)
         outputs = Outputs(out, stem=source.stem, many=chapters, force=force)
-        outputs.check_early(f".{format_.value}")
+        named = None if chapters else out  # with chapters it is a folder, whatever its name
+        made = chosen_format(named, format_)
+        outputs.check_early(f".{made.value}")
         request = JobRequest(
             text=source.text,
             engine=engine,
             voice=voice,
             language=language,
             tier=tier,
-            format=format_,
+            format=made,
             sample_rate_hz=sample_rate,
             speed=speed,
             seed=seed,
@@ -149,6 +155,8 @@ def render_command(
         engine_options = [word for name in needed if name for word in ("--engine", name)]
         with ExitStack() as farm:  # left last: an embedded farm takes a few seconds to stop
             with display(quiet=quiet) as screen:
+                if format_ is None and (doubt := unkept_name(named, made)):
+                    screen.say(doubt)
                 connection = farm.enter_context(
                     connected(
                         url=url,
