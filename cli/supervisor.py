@@ -21,11 +21,12 @@ class StopTimes:
     """Seconds after the order to stop; the rest is asked when the front had `front_s` to begin.
 
     Farms must be gone after 5 s, on a busy machine too, where killing and reaping take a while.
+    The store alone takes over a second from its order to its end, so that much is left to it.
     """
 
     front_s: float = 0.2
-    work_s: float = 2.8
-    end_s: float = 3.9
+    work_s: float = 3.0
+    end_s: float = 4.5
 
 
 @dataclass(slots=True)

@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from shared.errors import HostLostError, SetupError, TransientError
+from shared.leaving import leave_quickly
 from shared.ledger import nodes
 from shared.ledger.database import Database
 from shared.lifeline import die_with_parent
@@ -232,6 +233,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--index", type=int, default=0, help="which node of this machine it is")
     args = parser.parse_args(argv)
     die_with_parent()
+    leave_quickly()
     configure_logging(f"node{args.index}")
     settings = Settings()
     with _socket_folder(settings, args.index) as folder:
