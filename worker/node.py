@@ -108,6 +108,11 @@ class HostProcess:
             log.warning("the %s engine host is stuck: killing it", self.engine)
             self._process.kill()
 
+    def ask_to_stop(self) -> None:
+        """Have the host finish what is on its device and turn away what waits for it."""
+        if self._process is not None and self._alive():
+            self._process.send_signal(signal.SIGTERM)
+
     def stop(self) -> None:
         """End the host in order, or by force after a while."""
         self.link.close()
@@ -206,6 +211,10 @@ class Node:
     def _end_all(self) -> None:
         for process in self._consumers.values():
             process.send_signal(signal.SIGTERM)
+        # At once as well: else the consumers would wait for all that they have asked it for, which
+        # is several batches, instead of giving back what it has not begun.
+        for host in self._hosts:
+            host.ask_to_stop()
         for process in self._consumers.values():
             _end(process, grace_s=DRAIN_S)
         for host in self._hosts:
