@@ -74,7 +74,7 @@ class LocalFarm:
         return f"http://{f'[{host}]' if ':' in host else host}:{self.settings.api_port}"
 
     def address(self) -> FarmAddress:
-        """Return what clients are told."""
+        """Return what clients are told, once the farm is started."""
         flower = None if self.flower_port is None else f"http://{LOOPBACK}:{self.flower_port}"
         return FarmAddress(
             url=self.url,
@@ -83,6 +83,7 @@ class LocalFarm:
             started_at=time.time(),
             embedded=self.embedded,
             flower_url=flower,
+            s3_url=f"http://{self._seaweed.endpoint}",
         )
 
     def start(self) -> bool:

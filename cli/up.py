@@ -182,6 +182,7 @@ def _announce(address: FarmAddress, folder: DataFolder, took_s: float, *, as_jso
         ("API", address.url),
         ("OpenAPI", f"{address.url}/openapi.json"),
         ("Flower", address.flower_url or "-"),
+        ("S3", address.s3_url or "-"),
         ("data", str(folder.path)),
         ("logs", str(folder.logs)),
     ):

@@ -190,6 +190,15 @@ def test_a_running_farm_is_found_used_and_refuses_a_second(place: Place) -> None
         voices = json.loads(place.voxfarm("voices", "--json").stdout)
         assert {voice["engine"] for voice in voices} == {"tone"}
 
+        address = place.data.running()
+        assert address is not None
+        [audio, _] = told["files"]
+        with place.client() as client:
+            url = client.deliverables(job_id)[0].url
+        assert audio["kind"] == "audio"
+        assert address.s3_url is not None
+        assert url.startswith(f"{address.s3_url}/")
+
         listening = {
             connection.laddr.ip
             for process in place.processes()

@@ -418,6 +418,15 @@ def test_a_job_is_shown_with_its_files(farm: FarmDouble, place: Path) -> None:
     done = voxfarm(place, "jobs", "show", "j1", "--url", farm.url)
     assert "state       completed" in done.stdout
     assert "A title.wav  0:12  200.0 kB" in done.stdout
+    assert "audio       0:12" in done.stdout  # as delivered; 20 s were spoken
+
+
+def test_while_a_job_has_no_file_what_is_spoken_so_far_is_shown(
+    farm: FarmDouble, place: Path
+) -> None:
+    farm.on("GET", "/v1/jobs/j1", says(a_job("rendering")))
+    done = voxfarm(place, "jobs", "show", "j1", "--url", farm.url)
+    assert "audio       0:20" in done.stdout
 
 
 def test_commands_that_need_a_farm_say_how_to_start_one(place: Path) -> None:
