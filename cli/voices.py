@@ -27,7 +27,13 @@ def voices_command(
     key: options.Key = None,
     data: options.Data = None,
 ) -> None:
-    """List voices: those of the running farm, else those of the engines installed here."""
+    """List voices: those of the running farm, else those of the engines installed here.
+
+    **Examples**
+
+        voxfarm voices
+        voxfarm voices --json --url http://farm:8080
+    """
     with told(as_json=as_json):
         settings = load_settings(data_dir=data)
         voices = _voices(url, key, settings)

@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from shared.errors import HostLostError, SetupError, TransientError
+from shared.leaving import leave_quickly
 from shared.ledger import nodes
 from shared.ledger.database import Database
 from shared.lifeline import die_with_parent
@@ -108,6 +109,11 @@ class HostProcess:
         if self._process is not None and self._alive() and stuck:
             log.warning("the %s engine host is stuck: killing it", self.engine)
             self._process.kill()
+
+    def ask_to_stop(self) -> None:
+        """Have the host finish what is on its device and turn away what waits for it."""
+        if self._process is not None and self._alive():
+            self._process.send_signal(signal.SIGTERM)
 
     def stop(self) -> None:
         """End the host in order, or by force after a while."""
@@ -206,6 +212,10 @@ class Node:
     def _end_all(self) -> None:
         for process in self._consumers.values():
             process.send_signal(signal.SIGTERM)
+        # At once as well: else the consumers would wait for all that they have asked it for, which
+        # is several batches, instead of giving back what it has not begun.
+        for host in self._hosts:
+            host.ask_to_stop()
         for process in self._consumers.values():
             _end(process, grace_s=DRAIN_S)
         for host in self._hosts:
@@ -233,6 +243,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--index", type=int, default=0, help="which node of this machine it is")
     args = parser.parse_args(argv)
     die_with_parent()
+    leave_quickly()
     configure_logging(f"node{args.index}")
     settings = Settings()
     with _socket_folder(settings, args.index) as folder:

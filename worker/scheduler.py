@@ -16,6 +16,7 @@ from sqlalchemy import Connection
 from shared.errors import TransientError
 from shared.farm import Farm, farm_of
 from shared.jobs import JobState
+from shared.leaving import leave_quickly
 from shared.ledger import (
     abandoned,
     abandoned_steps,
@@ -175,6 +176,7 @@ def run(settings: Settings, stop: threading.Event, *, sweep_every_s: float = 60.
 def main() -> None:
     """Run the scheduler as a process of its own."""
     die_with_parent()
+    leave_quickly()
     configure_logging("scheduler")
     stop = threading.Event()
     for signum in (signal.SIGTERM, signal.SIGINT):

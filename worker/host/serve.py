@@ -13,6 +13,7 @@ from pathlib import Path
 from types import FrameType
 
 from shared.errors import FatalError, SetupError, UsageError
+from shared.leaving import leave_quickly
 from shared.lifeline import die_with_parent
 from shared.logs import configure_logging
 from worker.batching.policy import DEFAULT_LIMITS, Policy, TierLimits
@@ -38,6 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     options = _parse(arguments)
     die_with_parent(options.parent)
+    leave_quickly()
     configure_logging("host")
     try:
         _serve(options)
