@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from importlib.metadata import version
 
 from anyio import to_thread
@@ -50,7 +51,7 @@ def create_app(farm: Farm) -> FastAPI:
     keyring = _keyring(farm)
     rates = MovingWindow(settings.requests_per_s) if settings.requests_per_s else None
     metrics = Metrics(farm.database)
-    waker = Waker(farm.dispatcher.send_steps)
+    waker = Waker(replace(farm.dispatcher, place="api").send_steps)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:

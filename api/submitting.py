@@ -64,7 +64,10 @@ def _write(deps: Deps, caller: Caller, new: NewJob, load: Load) -> Accepted:
             if not _is_replay(conn, new):
                 backlog = demand.tenant_backlog(conn, caller.tenant)
                 check_quota(demand_of(new), backlog, caller.quota, load.rate)
-        return jobs.accept(conn, new, target, mark_of)
+        crash_point("api.writing")
+        written = jobs.accept(conn, new, target, mark_of)
+        crash_point("api.written")
+        return written
 
     try:
         return deps.transact(write)

@@ -50,6 +50,8 @@ def list_command(
 ) -> None:
     """List jobs, newest first.
 
+    Fifty of them, unless --limit says otherwise.
+
     **Examples**
 
         voxfarm jobs list
@@ -78,6 +80,8 @@ def show_command(
     data: options.Data = None,
 ) -> None:
     """Show one job and its files.
+
+    Its state and progress, and its files once they are there.
 
     **Examples**
 

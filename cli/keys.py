@@ -113,6 +113,8 @@ def list_command(
 ) -> None:
     """List keys, without the keys themselves.
 
+    An id is what `voxfarm keys revoke` takes.
+
     **Examples**
 
         voxfarm keys list

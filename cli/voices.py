@@ -29,6 +29,8 @@ def voices_command(
 ) -> None:
     """List voices: those of the running farm, else those of the engines installed here.
 
+    An id is what `voxfarm render --voice` takes.
+
     **Examples**
 
         voxfarm voices

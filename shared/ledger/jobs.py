@@ -202,6 +202,14 @@ def read_text(conn: Connection, job_id: str) -> tuple[str, list[tuple[str, int, 
     return row.text, [tuple(chapter) for chapter in json.loads(row.chapters)]
 
 
+def text_length(conn: Connection, job_id: str) -> int | None:
+    """How many characters the kept text of a job has; None: it is not kept (any more)."""
+    text = conn.execute(
+        select(t.job_text.c.text).where(t.job_text.c.job_id == job_id)
+    ).scalar_one_or_none()
+    return None if text is None else len(text)
+
+
 def cancel(conn: Connection, tenant: str, job_id: str) -> JobRecord:
     """End a live job as cancelled; a job that has ended is left as it is."""
     record = get(conn, tenant, job_id)

@@ -18,6 +18,7 @@ from tests.contract.ledger.machine import (
     nodes,
     owners,
     postmen,
+    readers,
     schedulers,
     step_workers,
     truths,
@@ -145,8 +146,12 @@ class Actor:
             lambda: held.letters and postmen.claim_next(held, self._any(held.letters)),
             lambda: (
                 held.deliveries
-                and postmen.settle(held, self._any(held.deliveries), draw.choice([200, 500, 404]))
+                and postmen.settle(
+                    held, self._any(held.deliveries), draw.choice([200, 500, 404, postmen.GONE])
+                )
             ),
+            # None is made or removed: which events it would have to be told, only locks decide.
+            lambda: draw.choice(readers.CHANGES)(held, draw.choice(TENANTS)),
             lambda: postmen.take_back(held),
         )
 

@@ -31,6 +31,7 @@ from tests.contract.ledger.machine import (
     nodes,
     owners,
     postmen,
+    readers,
     schedulers,
     step_workers,
 )
@@ -330,9 +331,13 @@ class LedgerMachine(RuleBasedStateMachine):
         take(self.held, back(self.held.letters, letter))
 
     @has("deliveries")
-    @rule(delivery=ANY, status=st.sampled_from([200, 200, 500, 404]))
+    @rule(delivery=ANY, status=st.sampled_from([200, 200, 500, 404, postmen.GONE]))
     def settle(self, delivery: int, status: int) -> None:
         postmen.settle(self.held, back(self.held.deliveries, delivery), status)
+
+    @rule(tenant=st.sampled_from(TENANTS), wish=st.sampled_from(readers.WISHES))
+    def change_webhooks(self, tenant: str, wish: Callable[[Held, str], None]) -> None:
+        wish(self.held, tenant)
 
     @has("deliveries")
     @rule(delivery=ANY, again=YES)

@@ -1,4 +1,4 @@
-"""Every command shows by example how it is used, and each example is a valid command line."""
+"""What `--help` shows: every command's examples, valid and each on a line of its own."""
 
 import re
 import shlex
@@ -7,9 +7,11 @@ from collections.abc import Iterator
 import click
 import pytest
 import typer
+from typer.testing import CliRunner
 
 from cli.main import build_app
 
+RULE = "**Examples**\n"
 ELSEWHERE = {"tune", "webhooks"}  # docs/cli.md and docs/how-to/webhooks.md show those
 
 
@@ -35,3 +37,14 @@ def test_a_command_shows_examples_that_it_understands(path: tuple[str, ...]) -> 
         words = shlex.split(line, comments=True)[1:]
         named = next(p for p in ALL if tuple(words[: len(p)]) == p)
         ALL[named].make_context("voxfarm", words[len(named) :])  # raises what a user would read
+
+
+@pytest.mark.parametrize("path", [p for p in ALL if RULE in (ALL[p].help or "")], ids=" ".join)
+def test_each_example_has_a_line_of_its_own(path: tuple[str, ...]) -> None:
+    examples = (ALL[path].help or "").partition(RULE)[2]
+    shown = CliRunner().invoke(
+        build_app(), [*path, "--help"], env={"COLUMNS": "200", "TERMINAL_WIDTH": "200"}
+    )
+    lines = [line.strip() for line in shown.stdout.splitlines()]
+    for example in filter(None, map(str.strip, examples.splitlines())):
+        assert example in lines, shown.stdout

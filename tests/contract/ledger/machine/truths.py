@@ -44,7 +44,7 @@ class Ledger:
             conn,
             "SELECT o.id, o.job_id, o.type,"
             " (SELECT count(*) FROM delivery d WHERE d.event_id = o.id) AS letters,"
-            " (SELECT count(*) FROM webhook w WHERE w.tenant = o.tenant) AS readers"
+            " (SELECT count(*) FROM webhook w WHERE w.tenant = o.tenant AND w.id < o.id) AS readers"
             " FROM outbox o WHERE o.job_id IS NOT NULL",
         )
         self.ends = self._by_job(
@@ -59,6 +59,14 @@ class Ledger:
                 "   AND d.state = 'pending' AND d.noticed)"
                 " AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.webhook_id = w.id"
                 "   AND d.state IN ('dispatched', 'leased'))"
+            )
+        ).all()
+
+        self.disabled = conn.execute(
+            text(
+                "SELECT w.id, w.next_at, (SELECT count(*) FROM delivery d WHERE d.webhook_id = w.id"
+                " AND (d.state = 'dispatched' OR (d.state = 'pending' AND d.noticed))) AS waiting"
+                " FROM webhook w WHERE w.disabled_at IS NOT NULL"
             )
         ).all()
 
@@ -88,6 +96,11 @@ def faults(conn: Connection) -> Iterator[str]:
     yield from _objects(ledger)
     yield from (
         f"webhook {row.id} has something to say and no time for it" for row in ledger.stranded
+    )
+    yield from (
+        f"webhook {row.id} is disabled, has {row.waiting} letters waiting, the next {row.next_at}"
+        for row in ledger.disabled
+        if row.waiting or row.next_at is not None
     )
 
 
