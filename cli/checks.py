@@ -129,7 +129,12 @@ def engine_loads(name: str, options: Mapping[str, object]) -> Check:
     """Load the engine with the network refused and let it speak one word."""
     found = probe("cli.engine_probe", name, json.dumps(options))
     if "error" in found:
-        mend = "scripts/setup worker   (or: pip install 'voxfarm[worker]')"
+        # An error of ours names what mends it; any other is most likely a broken installation.
+        mend = (
+            ""
+            if found.get("told")
+            else "scripts/setup worker   (or: pip install 'voxfarm[worker]')"
+        )
         return Check(f"engine {name}", ok=False, detail=str(found["error"]), mend=mend)
     detail = f"loaded offline in {found['load_s']} s and spoke {found['audio_s']} s"
     return Check(f"engine {name}", ok=True, detail=detail)

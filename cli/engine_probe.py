@@ -1,7 +1,8 @@
 """`python -m cli.engine_probe NAME [OPTIONS]`: loads one engine offline and lets it speak.
 
 All network is refused to it. Prints one JSON object: the engine's info and the seconds it took, or
-`error`. In a process of its own, so that a crash of a native library is a finding like any other.
+`error`, and `told` with it when its message says what mends it. In a process of its own, so that a
+crash of a native library is a finding like any other.
 """
 
 import json
@@ -9,6 +10,7 @@ import socket
 import sys
 import time
 
+from shared.errors import VoxfarmError
 from worker.engines.base import Utterance
 from worker.engines.registry import build
 
@@ -54,6 +56,8 @@ def main(name: str, options: str = "{}") -> None:
     refuse_network()
     try:
         found = probe(name, json.loads(options))
+    except VoxfarmError as error:
+        found = {"error": str(error), "told": True}
     except Exception as error:  # noqa: BLE001 - told to the caller, who asked for it
         found = {"error": f"{type(error).__name__}: {error}"}
     sys.stdout.write(json.dumps(found) + "\n")
