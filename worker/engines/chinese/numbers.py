@@ -2,8 +2,7 @@
 
 DIGITS = "零一二三四五六七八九"
 MAX_CARDINAL_DIGITS = 16  # longer figures are read digit by digit, as card numbers are
-_PLACES = ("", "十", "百", "千")
-_GROUPS = ("", "万", "亿", "万亿")
+_UNITS = ((10**8, "亿"), (10**4, "万"), (1_000, "千"), (100, "百"), (10, "十"))
 
 
 def spell_digits(figure: str) -> str:
@@ -15,20 +14,7 @@ def cardinal(figure: str) -> str:
     """`1050` becomes 一千零五十; leading zeros and very long figures are read digit by digit."""
     if len(figure) > MAX_CARDINAL_DIGITS or (len(figure) > 1 and figure[0] == "0"):
         return spell_digits(figure)
-    if int(figure) == 0:
-        return DIGITS[0]
-    groups = []
-    rest = int(figure)
-    while rest:
-        rest, group = divmod(rest, 10_000)
-        groups.append(group)
-    words, gap = "", False
-    for place in reversed(range(len(groups))):
-        group = groups[place]
-        if group:
-            zero = words and (gap or group < 1_000)  # noqa: PLR2004 - a place is skipped
-            words += (DIGITS[0] if zero else "") + _group(group) + _GROUPS[place]
-        gap = not group
+    words = _words(int(figure)) or DIGITS[0]
     return words.removeprefix("一") if words.startswith("一十") else words
 
 
@@ -39,12 +25,11 @@ def number(figure: str) -> str:
     return f"{read}点{spell_digits(decimals)}" if point and decimals else read
 
 
-def _group(value: int) -> str:
-    """1 to 9999."""
-    words, gap = "", False
-    for place in reversed(range(4)):
-        digit = value // 10**place % 10
-        if digit:
-            words += (DIGITS[0] if gap and words else "") + DIGITS[digit] + _PLACES[place]
-        gap = not digit
-    return words
+def _words(value: int) -> str:
+    """Any whole number; nothing for 0. What is left of a skipped place is said as one 零."""
+    for unit, name in _UNITS:
+        if value >= unit:
+            rest = value % unit
+            zero = DIGITS[0] if 0 < rest < unit // 10 else ""
+            return f"{_words(value // unit)}{name}{zero}{_words(rest)}"
+    return DIGITS[value] if value else ""
