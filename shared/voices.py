@@ -1,10 +1,13 @@
 """What an engine says of itself: voices, languages, limits, licence. Nodes publish it to SQL."""
 
+import re
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from shared.blends import Share, parse_blend, write_blend
+
+_IDEOGRAPH = re.compile("[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 
 
 class VoiceInfo(BaseModel):
@@ -55,11 +58,22 @@ class EngineInfo(BaseModel):
         default=15.0,
         description="reading speed without pauses and silent ends, used for estimates only",
     )
+    ideographs_per_audio_s: float | None = Field(
+        default=None, description="the same for Chinese characters, where theirs differs"
+    )
 
     @property
     def default_voice(self) -> str:
         """The voice used when a job names none: the first one listed."""
         return self.voices[0].id
+
+    def speech_s(self, text: str) -> float:
+        """About how many seconds it takes to say a text at speed 1, without pauses."""
+        if self.ideographs_per_audio_s is None:
+            return len(text) / self.chars_per_audio_s
+        ideographs = len(_IDEOGRAPH.findall(text))
+        others = len(text) - ideographs
+        return ideographs / self.ideographs_per_audio_s + others / self.chars_per_audio_s
 
     def voice_named(self, name: str) -> VoiceInfo | None:
         """The voice of this id or alias, or a mixture as one voice; None when there is none.

@@ -209,6 +209,13 @@ def test_an_engine_that_cannot_step_in_is_refused(
     assert refusal(engine_info(), second, fallback_engine=name).code == code
 
 
+def test_chinese_characters_take_their_own_time() -> None:
+    engine = engine_info(languages=("en", "zh"), chars_per_audio_s=10, ideographs_per_audio_s=4)
+    new = admit(engine, text="我们用 Python 写。", speed=2.0)
+    assert new.expected_audio_s == pytest.approx((4 / 4 + 9 / 10) / 2)
+    assert admit(text="Ten years.").expected_audio_s == pytest.approx(10 / 15)
+
+
 def test_a_voice_is_frozen_by_its_id_whatever_name_was_asked_for() -> None:
     voices = (VoiceInfo(id="ann", language="en", aliases=("7",)), VoiceInfo(id="bo", language="zh"))
     engine = engine_info(voices=voices, languages=("en", "zh"), blends=True)

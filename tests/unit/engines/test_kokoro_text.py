@@ -12,10 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.errors import UtteranceError
+from shared.planning import plan_text
+from shared.segments import SegmentKind
+from tests.factories import job_spec
 from worker.engines.chinese.phonemes import ChineseReader
 from worker.engines.hibari_text import HibariText
+from worker.engines.kokoro import MAX_CHARS, MIN_CHARS
 from worker.engines.kokoro.runs import language_runs, tidy
 from worker.engines.kokoro.text import MixedText
+
+ROOT = Path(__file__).parents[3]
+MIXED = "benchmarks/texts/mixed-40.txt"
 
 
 @pytest.fixture
@@ -145,6 +152,24 @@ def test_the_dictionary_is_not_taken_from_the_shared_temporary_folder(
     assert ChineseReader().phonemes("你好")
     assert [path.name for path in tmp_path.iterdir()] == ["jieba.cache"]
     assert (tmp_path / "jieba.cache").read_bytes() == b"somebody else's"
+
+
+@pytest.mark.parametrize("name", ["samples/chinese.txt", "samples/mixed.txt", MIXED])
+def test_the_samples_are_spoken_sentence_by_sentence_in_one_pass(
+    text: MixedText, name: str
+) -> None:
+    words = (ROOT / name).read_text()
+    spec = job_spec(
+        languages=("zh", "en"),
+        language="zh",
+        engine_max_chars=MAX_CHARS,
+        engine_min_chars=MIN_CHARS,
+    )
+    plan = plan_text(words, parts=None, spec=spec)
+    assert [piece.text for piece in plan.pieces if piece.kind is SegmentKind.SKIP] == []
+    spoken = [piece.text for piece in plan.pieces if piece.kind is SegmentKind.SPEECH]
+    assert len(spoken) >= 10
+    assert all(len(text.token_ids(piece, "zh")) == 1 for piece in spoken)
 
 
 @cache
