@@ -33,10 +33,10 @@ def text() -> MixedText:
 RUNS = {
     "我用 Python 写代码。": "zh:我用 |en:Python |zh:写代码.",
     "我有 3 个苹果": "zh:我有 3 个苹果",
-    "iPhone 15 发布了": "en:iPhone|zh: 15 发布了",
+    "iPhone 15 发布了": "en:iPhone 15 |zh:发布了",
     "iPhone 15 Pro很贵": "en:iPhone 15 Pro|zh:很贵",
     "iPhone 15 is here": "en:iPhone 15 is here",
-    "于 GitHub 2024 年发布": "zh:于 |en:GitHub|zh: 2024 年发布",
+    "于 GitHub 2024 年发布": "zh:于 |en:GitHub |zh:2024 年发布",
     "GPT-4和3D打印": "en:GPT-4|zh:和|en:3D|zh:打印",
     "A股涨了3.5%": "en:A|zh:股涨了3.5%",
     "他说：“Hello!”然后": "zh:他说:|en:“Hello!”|zh:然后",
@@ -46,6 +46,9 @@ RUNS = {
     "The fee is $5, 他付了 $20。": "en:The fee is $5, |zh:他付了 $20.",
     "价格（price）是¥5": "zh:价格|en:(price)|zh:是¥5",
     "1, 2, 3.": "zh:1, 2, 3.",
+    "①打开，②Save as": "zh:①打开,②|en:Save as",
+    "速度是1.5x，很快": "zh:速度是|en:1.5x,|zh:很快",
+    "第1、234页": "zh:第1, 234页",
 }
 
 

@@ -27,12 +27,14 @@ _SIGNS = {"-": "负", "−": "负", "+": "正"}
 _MEASURES = (
     "个位名只条张本次件种杯碗瓶辆台座家天年岁周秒米倍千万亿块元斤层层排首句段篇页部项份点步头匹棵朵"
 )
+_FRACTION = re.compile("[¼½¾⅐-⅞]")
 _ITERATED = re.compile("(?P<one>[^\\W\\d_])々")
 
 
 def read_aloud(text: str) -> tuple[str, str]:
     """Return Han characters, spaces and `PUNCTUATION` alone, and, in order, what is unreadable."""
     text = _ITERATED.sub(r"\g<one>\g<one>", text).replace("〇", "零")
+    text = _FRACTION.sub(lambda m: unicodedata.normalize("NFKC", m[0]).replace("⁄", "/"), text)
     for pattern, read in _RULES:
         text = pattern.sub(read, text)
     unreadable: list[str] = []
@@ -65,6 +67,10 @@ def _signed(figure: str) -> str:
 def _date(match: re.Match[str]) -> str:
     year, month, day = match.groups()
     return f"{spell_digits(year)}年{cardinal(str(int(month)))}月{cardinal(str(int(day)))}日"
+
+
+def _years(match: re.Match[str]) -> str:
+    return f"{spell_digits(match[1])}到{spell_digits(match[2])}"
 
 
 def _time(match: re.Match[str]) -> str:
@@ -110,6 +116,7 @@ def _pair(match: re.Match[str]) -> str:
 
 _RULES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
     (re.compile(r"(?<!\d)(\d{4})[-/.](0?[1-9]|1[0-2])[-/.](0?[1-9]|[12]\d|3[01])(?!\d)"), _date),
+    (re.compile(rf"(?<![\d.,])(\d{{4}}){_DASH}(\d{{4}})(?=\s?年)"), _years),
     (re.compile(r"(?<![\d.,])\d{4}(?=\s?年)|(?<![\d.,])\d0(?=后)"), lambda m: spell_digits(m[0])),
     (
         re.compile(r"(?<![\d:])(?P<h>[01]?\d|2[0-4]):(?P<m>[0-5]\d)(?::(?P<s>[0-5]\d))?(?![\d:])"),

@@ -18,7 +18,7 @@ ZH, EN = "zh", "en"
 
 _WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: " ", 0xFFE5: "¥"}
 _MARKS = str.maketrans(
-    {"。": ".", "｡": ".", "、": ",", "､": ",", "﹑": ",", "·": " ", "・": " ", "‧": " "}
+    {"。": ".", "｡": ".", "、": ", ", "､": ", ", "﹑": ", ", "·": " ", "・": " ", "‧": " "}
     | dict.fromkeys("「『《〈【〔〖〝﹁﹃", "“")
     | dict.fromkeys("」』》〉】〕〗〞﹂﹄", "”")
 )
@@ -26,12 +26,18 @@ _INVISIBLE = re.compile(r"[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\u00ad\u
 _ELLIPSIS = re.compile(r"…{2,}|\.{3,}")
 _DASHES = re.compile(r"[—―]{2,}")
 
-_LETTER = r"[^\W\d_]"
+# Numerals that are no decimal digits: fractions, superscripts, circled and Roman ones.
+_NUMERALS = (
+    "¼½¾²³¹\u2070-\u2089\u2150-\u218b\u2460-\u249b\u24ea-\u24ff\u2776-\u2793\u3220-\u3229"
+    "\u3248-\u324f\u3251-\u325f\u3280-\u3289\u32b1-\u32bf"
+)
+_LETTER = rf"(?![{_NUMERALS}])[^\W\d_]"
 _UNIT = "|".join(map(re.escape, sorted(UNITS, key=len, reverse=True)))
 _MONEY = "|".join(map(re.escape, sorted(CURRENCIES, key=len, reverse=True)))
 _TOKEN = re.compile(
     rf"(?P<han>[{HAN}々]+)"
-    rf"|(?P<figure>(?:{_MONEY})?\s?[-−+]?\d(?:[\d,.:/~〜–—-]*\d)?\s?[%‰]?(?:\s?(?:{_UNIT}))?"
+    rf"|(?P<figure>(?:[-−]?(?:{_MONEY})\s?)?[-−+]?(?>\d(?:[\d,.:/~〜–—-]*\d)?|[{_NUMERALS}])"
+    rf"\s?[%‰]?(?:\s?(?:{_UNIT}))?"
     rf"(?![^\W_{HAN}]|[-_'’][^\W\d_{HAN}]))"
     rf"|(?P<word>(?:(?![{HAN}々]){_LETTER}|\d|[@#](?=\w))(?:(?![{HAN}々])[^\W_]|"
     rf"[-_./'’&@#+:%?=~](?=[-_./'’&@#+:%?=~]*(?![{HAN}々])[^\W_]))*(?:\+\+|#)?)"
