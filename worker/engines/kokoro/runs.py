@@ -37,7 +37,7 @@ _MONEY = "|".join(map(re.escape, sorted(CURRENCIES, key=len, reverse=True)))
 _TOKEN = re.compile(
     rf"(?P<han>[{HAN}々]+)"
     rf"|(?P<figure>(?:[-−]?(?:{_MONEY})\s?)?[-−+]?(?>\d(?:[\d,.:/~〜–—-]*\d)?|[{_NUMERALS}])"
-    rf"\s?[%‰]?(?:\s?(?:{_UNIT}))?"
+    rf"(?:\s?[%‰])?(?:\s?(?:{_UNIT}))?"
     rf"(?![^\W_{HAN}]|[-_'’][^\W\d_{HAN}]))"
     rf"|(?P<word>(?:(?![{HAN}々]){_LETTER}|\d|[@#](?=\w))(?:(?![{HAN}々])[^\W_]|"
     rf"[-_./'’&@#+:%?=~](?=[-_./'’&@#+:%?=~]*(?![{HAN}々])[^\W_]))*(?:\+\+|#)?)"

@@ -19,7 +19,7 @@ MAX_PHONEMES = 400  # the model takes 510, at 1.3 GB instead of 1.1 and a tenth 
 _SPOKEN = re.compile(r"[^\W_]")
 _BEFORE_MARK = re.compile(r" +(?=[,.;:!?…)”])")
 _AFTER_OPENING = re.compile(r"(?<=[(“]) +")
-_LETTER_A = re.compile(r"(\W*)[Aa](\W*)")
+_LETTER_A = re.compile(r"([\s(“]*)[Aa]([\s,.;:!?…)”]*)")
 
 
 class MixedText:
