@@ -19,7 +19,7 @@ HAN = "\u3007\u3400-\u4dbf\u4e00-\u9fff\ufa0e-\ufa29\U00020000-\U000323af"
 PUNCTUATION = frozenset('.,;:!?—…()“”" ')
 _NUMBER = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"
 _SIGNED = rf"(?:(?<![A-Za-z\d)])[-−+])?{_NUMBER}"
-_DASH = r"\s?(?:[-–—~〜]|\.{2,3}|…)\s?"
+_DASH = r"(?:[-–—~〜…]|\.{2,3}|\s[-–—~〜…]\s)"  # "5 -3" is no span
 _UNIT = rf"(?:{'|'.join(map(re.escape, sorted(UNITS, key=len, reverse=True)))})(?![A-Za-z\d])"
 _CURRENCY = "|".join(map(re.escape, sorted(CURRENCIES, key=len, reverse=True)))
 _SCALE = r"(?P<scale>\s?[百千万亿]+)?"
@@ -149,4 +149,5 @@ _RULES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
     (re.compile(rf"(?<![\d.,第])2(?P<space>\s?)(?P<measure>[{_MEASURES}])"), _pair),
     (re.compile(r"(?<=[\d一-龥])\s?[x×*]\s?(?=\d)"), lambda _: "乘"),
     (re.compile(_SIGNED), lambda m: _signed(m[0])),
+    (re.compile(rf"(?<![A-Za-z]){_UNIT}"), lambda m: UNITS[m[0]]),  # of a price, or of no figure
 )
