@@ -157,6 +157,14 @@ def test_the_dictionary_is_not_taken_from_the_shared_temporary_folder(
     assert (tmp_path / "jieba.cache").read_bytes() == b"somebody else's"
 
 
+@pytest.mark.parametrize("sign", "%‰&@#+=×÷±<>≤≥≈∞°$€£¥℃→")
+@pytest.mark.parametrize("words", ["{} 好", "好 {}", "a {}", "{} a", "好 {} a", "a{}好", "{}"])
+def test_no_sign_is_silent(text: MixedText, sign: str, words: str) -> None:
+    without = words.format("").split()
+    bare = text.phonemes(" ".join(without), "zh") if without else ""
+    assert len(text.phonemes(words.format(sign), "zh")) > len(bare) + 1
+
+
 @pytest.mark.parametrize("name", ["samples/chinese.txt", "samples/mixed.txt", MIXED])
 def test_the_samples_are_spoken_sentence_by_sentence_in_one_pass(
     text: MixedText, name: str

@@ -58,10 +58,8 @@ class MixedText:
         return spoken
 
     def _run(self, run: Run, *, mixed: bool) -> str:
-        if run.language == ZH:
+        if run.language == ZH or not _SPOKEN.search(run.text):  # signs alone have a Chinese name
             return self._chinese.phonemes(run.text)
-        if not _SPOKEN.search(run.text):
-            return "".join(c for c in run.text if c in self._vocabulary)
         letter = _LETTER_A.fullmatch(run.text) if mixed else None
         if letter and run.language == EN:
             # Between Chinese characters it is the letter, not the article.
