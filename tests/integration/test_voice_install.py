@@ -12,11 +12,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from cli.checks import engine_loads
 from cli.main import build_app
 from cli.progress import Silent
 from cli.voice_install import install
 from shared.errors import ConflictError, SetupError
 from tests.package_indexes import Index, npm_package, running_index, wheel
+from tests.tiny_kokoro import tiny_kokoro
 from worker.engines.files import Piece, VoiceFile, VoiceFiles
 from worker.engines.kokoro.packages import voice_files
 from worker.engines.kokoro.presets import presets
@@ -194,3 +196,22 @@ def test_every_voice_of_the_engine_is_among_the_files() -> None:
         *(f"voices/{voice.id}.bin" for voice in presets()),
     }
     assert len({file.sha256 for file in wanted.files}) == len(wanted.files)
+
+
+def test_what_is_installed_is_listed_and_what_is_not_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "voices" / "kokoro"
+    missing = engine_loads("kokoro", {"folder": str(folder)})
+    assert not missing.ok
+    assert f"voxfarm voices install kokoro --to {folder}" in missing.detail
+    assert missing.mend == ""
+    tiny_kokoro(folder)
+    monkeypatch.setenv("VOXFARM_VOICES_DIR", str(tmp_path / "voices"))
+    monkeypatch.setenv("VOXFARM_ENGINES", '["kokoro"]')
+    monkeypatch.setenv("VOXFARM_DATA_DIR", str(tmp_path / "farm"))
+    done = CliRunner().invoke(build_app(), ["voices", "--json"])
+    listed = json.loads(done.stdout)
+    assert [voice["id"] for voice in listed] == [voice.id for voice in presets()]
+    assert listed[0]["aliases"] == ["47"]
+    assert engine_loads("kokoro", {}).ok
