@@ -57,8 +57,8 @@ class KokoroEngine:
             blends=True,
         )
         self._styles = read_styles({voice.id: files.voices[voice.id] for voice in voices})
-        self._text = MixedText()
         self._model = _load(files)
+        self._text = MixedText()
         self._held: list[_Speaking] = []
 
     def admit(self, utterances: Sequence[Utterance]) -> None:
