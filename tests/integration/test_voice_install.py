@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -157,6 +157,16 @@ def test_a_folder_that_lacks_something_says_what(shop: Shop, tmp_path: Path) -> 
         put(shop, tmp_path / "to", stick)
     assert shop.index.asked == []
     assert names(tmp_path / "to") == [".lock"]
+
+
+def test_a_package_without_its_file_is_named(shop: Shop, tmp_path: Path) -> None:
+    [model, style] = shop.wanted.files
+    [piece] = style.pieces
+    for lost in (replace(piece, member="package/nothing"), replace(piece, member="package")):
+        files = (model, replace(style, pieces=(lost,)))
+        with pytest.raises(SetupError, match=r"toy-styles-1\.0\.0\.tgz holds no package"):
+            put(Shop(replace(shop.wanted, files=files), shop.index, {}), tmp_path / "to")
+    assert not (tmp_path / "to" / "voices" / "a.bin").exists()
 
 
 def test_two_at_once_do_not_mix(shop: Shop, tmp_path: Path) -> None:

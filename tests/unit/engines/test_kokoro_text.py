@@ -77,8 +77,20 @@ def test_hostile_text_takes_no_long_time(words: str) -> None:
 
 def test_both_languages_are_one_utterance(text: MixedText) -> None:
     [ids] = text.token_ids("我用 Python 写代码。", "zh")
-    assert text.phonemes("我用 Python 写代码。", "zh") == "wo↓jʊ↘ŋ pˈIθˌɑn ɕje↓ tai↘ma↓."
-    assert len(ids) == len("wo↓jʊ↘ŋ pˈIθˌɑn ɕje↓ tai↘ma↓.")
+    assert text.phonemes("我用 Python 写代码。", "zh") == "wo↓jʊ↘ŋ pʰˈIθˌɑn ɕje↓ tai↘ma↓."
+    assert len(ids) == len("wo↓jʊ↘ŋ pʰˈIθˌɑn ɕje↓ tai↘ma↓.")
+
+
+def test_english_in_chinese_has_its_breath_written_and_in_english_has_not(text: MixedText) -> None:
+    words = "A party, a speech, a story, meeting, paper, coffee, a plan."
+    english = text.phonemes(words, "en")
+    assert english == HibariText().phonemes(words)
+    assert "ʰ" not in english
+    chinese = text.phonemes(words, "zh")
+    for breath in ("pʰˈɑɹ", "mˈitʰɪŋ", "pʰˈApʰəɹ", "kʰˈɔf"):
+        assert breath in chinese
+    for none in ("spˈiʧ", "stˈɔɹ", "plˈæn"):
+        assert none in chinese
 
 
 def test_english_is_read_as_the_english_engine_reads_it(text: MixedText) -> None:
@@ -94,6 +106,8 @@ HEARD = {
     "A股": "ˈA ku↓",
     "a dog": "ɐ dˈɔɡ",
     "人々": "ɻə↗nɻə↗n",
+    "“好，”他说。": "xau↓, tʰa→ ʂwo→.",
+    "《书》": "ʂu→",
 }
 
 
