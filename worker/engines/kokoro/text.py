@@ -26,7 +26,7 @@ _LETTER_A = re.compile(r"([\s(“]*)[Aa]([\s,.;:!?…)”]*)")
 
 
 class MixedText:
-    """Both readers: one per process, about a second and 200 MB to load."""
+    """Both readers: one per process, about a second and 170 MB to load."""
 
     def __init__(self) -> None:
         self._chinese = ChineseReader()
