@@ -55,6 +55,8 @@ class KokoroEngine:
             max_chars=MAX_CHARS,
             min_chars=MIN_CHARS,
             blends=True,
+            chars_per_audio_s=16.5,  # both measured as stitched: silent ends trimmed, pauses apart
+            ideographs_per_audio_s=5.3,
         )
         self._styles = read_styles({voice.id: files.voices[voice.id] for voice in voices})
         self._model = _load(files)
