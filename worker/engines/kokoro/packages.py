@@ -68,8 +68,8 @@ def voice_files() -> VoiceFiles:
     """The model and the voices of the languages that the engine reads."""
     return VoiceFiles(
         engine="kokoro",
-        licence=LICENCE,
-        origin="Kokoro-82M v1.0 by hexgrad; ONNX export with 8-bit weights",
+        licence=f"{LICENCE} (model, voices) and MIT (export)",
+        origin="Kokoro-82M v1.0 by hexgrad, exported to ONNX with 8-bit weights by thewh1teagle",
         files=(
             VoiceFile(MODEL, _MODEL_SHA256, _MODEL_BYTES, tuple(_model_parts())),
             *(
