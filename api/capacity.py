@@ -5,28 +5,41 @@ would be. A book due tomorrow does not keep today's news out, and the first job 
 is never refused. Without a measured rate nothing is predicted, and nobody refused for it.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shared.errors import CapacityError, UsageError
-from shared.ledger.demand import LiveJob, Rendering
+from shared.ledger.demand import LiveJob
+from shared.ledger.jobs import NewJob
+from shared.scheduling.pace import steps_s
 from shared.settings import Settings, TierSettings
 from shared.tenants import Quota, TenantBacklog
 from shared.tiers import Tier
 
-MIN_RENDERINGS = 8  # fewer say nothing about a rate
 MAX_RETRY_AFTER_S = 3_600.0
 UNKNOWN_RETRY_AFTER_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What a job asks of the farm: about so many seconds of audio, from so many characters."""
+    """What a job asks of the farm: about so many seconds of audio, from so many characters.
+
+    `steps_s` is what it takes beside the engines, however fast they are: its plan and last file.
+    """
 
     tier: Tier
     audio_s: float
     chars: int
+    steps_s: float = 0.0
+
+
+def demand_of(new: NewJob) -> Demand:
+    """What a job that is not yet written asks."""
+    chars = len(new.text)
+    last_chars = new.chapters[-1][2] - new.chapters[-1][1] if new.chapters else chars
+    last_part_s = new.expected_audio_s * last_chars / chars if chars else 0.0
+    steps = steps_s(chars, last_part_s, new.spec.format)
+    return Demand(new.spec.tier, new.expected_audio_s, chars, steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,22 +49,6 @@ class Load:
     jobs: Sequence[LiveJob]
     rate: float | None
     now_s: float
-
-
-def measured_rate(renderings: Sequence[Rendering]) -> float | None:
-    """Seconds of audio made in each second in which anything was being rendered.
-
-    Idle time does not count. On a farm that was only partly busy the rate is that of what was
-    busy, so it errs on the low side until there is enough to do.
-    """
-    if len(renderings) < MIN_RENDERINGS:
-        return None
-    busy_s, until = 0.0, -math.inf
-    for one in sorted(renderings, key=lambda r: r.began_at):
-        busy_s += max(0.0, one.ended_at - max(one.began_at, until))
-        until = max(until, one.ended_at)
-    audio_s = sum(one.audio_s for one in renderings)
-    return audio_s / busy_s if busy_s > 0 and audio_s > 0 else None
 
 
 def check_tier(tier: Tier, allowed: frozenset[Tier]) -> None:
@@ -71,11 +68,8 @@ def check_room(demand: Demand, load: Load, settings: Settings) -> None:
         _check_promise(demand, load, load.rate, settings)
 
 
-def check_quota(demand: Demand, backlog: TenantBacklog, quota: Quota, rate: float | None) -> None:
-    """Raise CapacityError (`over-quota`) when the job would take its tenant past its quota.
-
-    A job that is larger than the whole quota is a UsageError: no waiting helps it.
-    """
+def check_size(demand: Demand, quota: Quota) -> None:
+    """Raise UsageError when a job is larger than its tenant's whole quota: no waiting helps it."""
     if quota.audio_s is not None and demand.audio_s > quota.audio_s:
         raise UsageError(
             f"the job has about {demand.audio_s:,.0f} s of audio; "
@@ -83,6 +77,14 @@ def check_quota(demand: Demand, backlog: TenantBacklog, quota: Quota, rate: floa
             code="larger-than-quota",
             quota_audio_s=quota.audio_s,
         )
+
+
+def check_quota(demand: Demand, backlog: TenantBacklog, quota: Quota, rate: float | None) -> None:
+    """Raise CapacityError (`over-quota`) when the job would take its tenant past its quota.
+
+    One that would never fit is a UsageError, as in `check_size`.
+    """
+    check_size(demand, quota)
     if quota.audio_s is not None and backlog.audio_s + demand.audio_s > quota.audio_s:
         excess_s = backlog.audio_s + demand.audio_s - quota.audio_s
         raise _over_quota(
@@ -129,7 +131,8 @@ def _check_promise(demand: Demand, load: Load, rate: float, settings: Settings) 
     wait_s = audio_due_before(demand, load, settings.tiers) / rate
     may_take_s = promise_s(demand.chars, target)
     # What cannot be done in time even alone may still wait as long as its first audio may.
-    may_wait_s = max(may_take_s - demand.audio_s / rate, target.first_audio_s)
+    own_s = demand.audio_s / rate + demand.steps_s
+    may_wait_s = max(may_take_s - own_s, target.first_audio_s)
     if wait_s > may_wait_s:
         raise CapacityError(
             f"the farm is full: this job would wait about {wait_s:,.0f} s, "

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from importlib.metadata import version
 
 from anyio import to_thread
@@ -14,7 +15,7 @@ from api.admission import Admission
 from api.auth import is_loopback, is_open, refuse_open_bind
 from api.deps import PATIENCE_S, Deps
 from api.keyring import Keyring, Keys
-from api.load import LoadGauge
+from api.load import LoadGauge, look
 from api.metrics import Metrics
 from api.middleware.body_limit import BodyLimit
 from api.middleware.gate import Gate
@@ -50,7 +51,7 @@ def create_app(farm: Farm) -> FastAPI:
     keyring = _keyring(farm)
     rates = MovingWindow(settings.requests_per_s) if settings.requests_per_s else None
     metrics = Metrics(farm.database)
-    waker = Waker(farm.dispatcher.send_steps)
+    waker = Waker(replace(farm.dispatcher, place="api").send_steps)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
@@ -85,7 +86,7 @@ def create_app(farm: Farm) -> FastAPI:
         readiness=_readiness(farm),
         waker=waker,
         keyring=keyring,
-        load=LoadGauge(lambda look: farm.database.read(look, patience_s=PATIENCE_S)),
+        load=_load(farm),
         outlooks=_outlooks(farm),
     )
     install_problem_handlers(app)
@@ -118,10 +119,17 @@ def _keyring(farm: Farm) -> Keyring:
     )
 
 
+def _load(farm: Farm) -> LoadGauge:
+    return LoadGauge(
+        lambda: farm.database.read(lambda conn: look(conn, farm.settings), patience_s=PATIENCE_S)
+    )
+
+
 def _outlooks(farm: Farm) -> Outlooks:
-    engine = farm.settings.default_engine
     return Outlooks(
-        lambda: farm.database.read(lambda conn: outlook.read(conn, engine), patience_s=PATIENCE_S)
+        lambda: farm.database.read(
+            lambda conn: outlook.read(conn, farm.settings), patience_s=PATIENCE_S
+        )
     )
 
 

@@ -12,13 +12,18 @@ from prometheus_client.registry import Collector
 from sqlalchemy import Connection
 
 from shared.errors import TransientError
-from shared.ledger import jobs, renderings, segments, steps
+from shared.ledger import jobs, kept, renderings, segments, steps
+from shared.ledger.clock import read_clock
 from shared.ledger.database import Database
+from shared.ledger.kept import Kept
 from shared.ledger.renderings import Reused
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _BUCKETS_S = (0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _SCRAPE_PATIENCE_S = 1.0
+
+
+_Promises = dict[tuple[str, str, str], Kept]
 
 
 class Metrics:
@@ -67,16 +72,17 @@ class _Backlog(Collector):
 
         def count(
             conn: Connection,
-        ) -> tuple[dict[str, int], dict[tuple[str, str], int], dict[str, int], Reused]:
+        ) -> tuple[dict[str, int], dict[tuple[str, str], int], dict[str, int], Reused, _Promises]:
             return (
                 jobs.counts_by_state(conn),
                 segments.counts_by_tier_and_state(conn),
                 steps.open_counts(conn),
                 renderings.reused(conn),
+                _promises(conn),
             )
 
         try:
-            by_state, by_tier, by_kind, reused = self._database.read(
+            by_state, by_tier, by_kind, reused, promises = self._database.read(
                 count, patience_s=_SCRAPE_PATIENCE_S
             )
         except TransientError:
@@ -91,12 +97,28 @@ class _Backlog(Collector):
             by_tier.items(),
         )
         yield _gauge("voxfarm_steps_open", "Steps not done, by kind.", ("kind",), _singles(by_kind))
+        labels = ("tier", "promise", "window")
+        due = [(key, record.jobs) for key, record in promises.items()]
+        met = [(key, record.met) for key, record in promises.items()]
+        yield _gauge("voxfarm_promises_due", "Promises that fell due.", labels, due)
+        yield _gauge("voxfarm_promises_met", "Of these, those that were kept.", labels, met)
         for name, meaning, total in (
             ("segments_planned", "Segments of all jobs on record.", reused.segments_planned),
             ("segments_reused", "Of these, those whose audio was there.", reused.segments),
             ("parts_reused", "Parts whose file was there.", reused.parts),
         ):
             yield CounterMetricFamily(f"voxfarm_{name}", meaning, value=total)
+
+
+def _promises(conn: Connection) -> _Promises:
+    """By tier, promise and window."""
+    now = read_clock(conn)
+    found: _Promises = {}
+    for window, within_s in (("hour", kept.HOUR_S), ("day", kept.DAY_S)):
+        for tier, record in kept.read(conn, now, within_s=within_s).items():
+            found[tier.value, "completion", window] = record.completion
+            found[tier.value, "first_audio", window] = record.first_audio
+    return found
 
 
 def _up(value: float) -> Metric:

@@ -141,11 +141,16 @@ def transient_problem(error: TransientError) -> JSONResponse:
             429 if error.code in _TOO_MUCH_OF_ONE else 503,
             error.code,
             str(error),
-            headers={"Retry-After": str(max(1, math.ceil(error.retry_after_s)))},
+            headers={"Retry-After": str(retry_after_s(error))},
             fields=error.fields,
         )
     code, detail = _AWAY.get(type(error), ("not-ready", str(error)))
     return problem(503, code, detail, headers={"Retry-After": str(RETRY_AFTER_S)})
+
+
+def retry_after_s(error: CapacityError) -> int:
+    """Whole seconds to wait, at least one."""
+    return max(1, math.ceil(error.retry_after_s))
 
 
 def field_errors(errors: Sequence[Any], *, prefix: Sequence[str] = ()) -> list[dict[str, str]]:

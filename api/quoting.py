@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from itertools import islice
 
+from api.admissible import admissible
+from api.auth import Caller
+from api.capacity import check_size, check_tier, demand_of
 from api.deps import Deps
 from api.submission import read_submission
 from api.views.base import utc
@@ -14,16 +17,23 @@ from shared.ledger import nodes, renderings
 from shared.ledger.jobs import NewJob
 from shared.outlook import Outlook
 from shared.planning import Expected, Part, Plan, expected, plan_text
-from shared.scheduling.pace import assembly_s
+from shared.scheduling.pace import steps_s
 from shared.segments import SegmentKind
 
 SKIPS_SHOWN = 100
 
 
-def quote(deps: Deps, tenant: str, body: bytes) -> QuoteView:
-    """Read, check and plan a submission. Raises UsageError and TransientError as a submit does."""
+def quote(deps: Deps, caller: Caller, body: bytes) -> QuoteView:
+    """Read, check and plan a submission.
+
+    Raises UsageError as a submit does, and TransientError for all but a lack of room: that passes,
+    and is told with the rest.
+    """
+    asked, tenant = read_submission(body), caller.tenant
+    check_tier(asked.tier, caller.tiers)
     engines = [record.info for record in deps.read(nodes.engines)]
-    new = deps.admission.admit(read_submission(body), engines, tenant=tenant)
+    new = deps.admission.admit(asked, engines, tenant=tenant)
+    check_size(demand_of(new), caller.quota)
     given = [Part(i, title, start, end) for i, (title, start, end) in enumerate(new.chapters)]
     plan = plan_text(new.text, parts=given or None, spec=new.spec)
     info = next(info for info in engines if info.name == new.spec.engine)
@@ -47,6 +57,7 @@ def quote(deps: Deps, tenant: str, body: bytes) -> QuoteView:
         audio_s=found.audio_s,
         wait_s=wait_s,
         completion_s=None if wait_s is None else wait_s + _own_s(new, plan, found, outlook, reused),
+        admissible=admissible(deps, caller, new),
         due_at=utc(job_due_at(outlook.at, len(new.text), target)),
     )
 
@@ -65,12 +76,12 @@ def _reused(deps: Deps, tenant: str, new: NewJob, plan: Plan) -> list[str]:
 def _own_s(
     new: NewJob, plan: Plan, found: Expected, outlook: Outlook, reused: Sequence[str]
 ) -> float:
-    """What the job itself takes, once it is its turn: its rendering, and its last part's file."""
+    """What the job itself takes, once it is its turn: plan, rendering, and its last part's file."""
     assert outlook.rate is not None  # noqa: S101 - asked before
     chars = found.chars - sum(map(len, reused))
     work_s = chars * outlook.tiers[new.spec.tier].audio_per_char_s / new.spec.speed
-    last_s = assembly_s(found.audio_s / len(plan.parts), new.spec.format, ())
-    return work_s / outlook.rate.audio_s_per_s + last_s
+    beside_s = steps_s(len(new.text), found.audio_s / len(plan.parts), new.spec.format)
+    return work_s / outlook.rate.audio_s_per_s + beside_s
 
 
 def _skips(plan: Plan) -> list[SkipView]:

@@ -24,7 +24,10 @@ from api.reading import read_as
 from api.webhook_wish import WebhookWish
 from shared.jobs import (
     LEAST_RETENTION_S,
+    LEAST_SPEED,
+    MAX_SEED,
     MOST_RETENTION_S,
+    MOST_SPEED,
     AudioFormat,
     NewlineMode,
     OnError,
@@ -33,7 +36,6 @@ from shared.jobs import (
 )
 from shared.tiers import Tier
 
-MAX_SEED = 2**63 - 1
 TITLE_CHARS = 500
 METADATA_KEYS = 64
 
@@ -106,7 +108,9 @@ class Submission(BaseModel):
     sample_rate_hz: int | None = Field(
         default=None, description="default: 24,000 for WAV and FLAC, 44,100 for MP3"
     )
-    speed: float = Field(default=1.0, ge=0.5, le=2.0, description="1 is the voice's own pace")
+    speed: float = Field(
+        default=1.0, ge=LEAST_SPEED, le=MOST_SPEED, description="1 is the voice's own pace"
+    )
     seed: int = Field(default=0, ge=0, le=MAX_SEED, description="equal seeds give equal audio")
     pauses: AskedPauses = AskedPauses()
     newlines: Annotated[NewlineMode, Field(strict=False)] = NewlineMode.PROSE

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
 from api.auth import Caller
-from api.capacity import Demand, Load, check_quota, check_room, check_tier
+from api.capacity import Load, check_quota, check_room, check_size, check_tier, demand_of
 from api.deps import Deps
 from api.submission import read_submission
 from api.views.job import JobView
@@ -42,8 +42,9 @@ def accept(deps: Deps, caller: Caller, body: bytes, idempotency_key: str | None)
         check_tier(asked.tier, caller.tiers)
         engines = [record.info for record in deps.read(nodes.engines)]
         new = deps.admission.admit(asked, engines, tenant=tenant, idempotency_key=idempotency_key)
+        check_size(demand_of(new), caller.quota)
         load = deps.load.now()
-        check_room(_demand(new), load, deps.admission.settings)
+        check_room(demand_of(new), load, deps.admission.settings)
         accepted = _write(deps, caller, new, load)
         crash_point("api.accepted")
     job_id = accepted.job_id
@@ -62,8 +63,11 @@ def _write(deps: Deps, caller: Caller, new: NewJob, load: Load) -> Accepted:
             demand.lock_tenant(conn, caller.tenant)
             if not _is_replay(conn, new):
                 backlog = demand.tenant_backlog(conn, caller.tenant)
-                check_quota(_demand(new), backlog, caller.quota, load.rate)
-        return jobs.accept(conn, new, target, mark_of)
+                check_quota(demand_of(new), backlog, caller.quota, load.rate)
+        crash_point("api.writing")
+        written = jobs.accept(conn, new, target, mark_of)
+        crash_point("api.written")
+        return written
 
     try:
         return deps.transact(write)
@@ -79,10 +83,6 @@ def _is_replay(conn: Connection, new: NewJob) -> bool:
         return False
     found = replays.find(conn, new.tenant, new.idempotency_key, new.request_sha256)
     return found is not None
-
-
-def _demand(new: NewJob) -> Demand:
-    return Demand(new.spec.tier, new.expected_audio_s, len(new.text))
 
 
 def _live(new: NewJob, record: JobRecord) -> LiveJob:

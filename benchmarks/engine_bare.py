@@ -3,11 +3,9 @@
 What the farm is measured against. Loading is excluded; the texts are handed out one batch after the
 other, so no process waits for another until the end.
 
-Run: python -m benchmarks.engine_bare TEXT_FILE --engine hibari --processes 2
+Run: python -m benchmarks.engine_bare --engine hibari --processes 2 --json -
 """
 
-import argparse
-import json
 import multiprocessing as mp
 import os
 import time
@@ -17,6 +15,8 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.planned import FOUR_CHAPTERS, sentences
+from benchmarks.report import emit, parser
 from worker.engines.base import Engine, Utterance
 from worker.engines.registry import build
 from worker.host.canary import speak_canary
@@ -101,15 +101,28 @@ def _render(engine: Engine, first: int, batch: Sequence[str]) -> list[int]:
 
 
 def main() -> None:
-    """Render a file, one text a line, and print the figures as JSON."""
-    parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("file", type=Path)
-    parser.add_argument("--engine", default="hibari")
-    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
-    options = parser.parse_args()
-    texts = [line for line in options.file.read_text(encoding="utf-8").splitlines() if line.strip()]
-    figures = asdict(render_bare(options.engine, texts, processes=options.processes))
-    print(json.dumps({**figures, "x_real_time": figures["audio_s"] / figures["wall_s"]}))
+    """Render a text, sentence by sentence, and report."""
+    options = parser(__doc__)
+    options.add_argument(
+        "file", nargs="?", type=Path, help="one text a line; default: four chapters of a novel"
+    )
+    options.add_argument("--engine", default="hibari")
+    options.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    args = options.parse_args()
+    if args.file is None:
+        texts = sentences(FOUR_CHAPTERS.read_text(encoding="utf-8"), engine=args.engine)
+    else:
+        lines = args.file.read_text(encoding="utf-8").splitlines()
+        texts = [line for line in lines if line.strip()]
+    bare = render_bare(args.engine, texts, processes=args.processes)
+    figures = {
+        "engine": args.engine,
+        "processes": args.processes,
+        "texts": len(texts),
+        **asdict(bare),
+        "x_real_time": bare.audio_s / bare.wall_s,
+    }
+    emit(figures, [], args.json)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What broker and task alone cost: our Celery settings, messages and tasks with an empty body.
 
-`python -m benchmarks.noop` (with `VOXFARM_REDIS_URL`) is the worker; `measure` drives it.
+Run: python -m benchmarks.noop --json -
 """
 
 import os
@@ -12,19 +12,17 @@ from pathlib import Path
 
 import psutil
 
+from benchmarks.report import emit, parser
 from cli.servers.valkey import ValkeyServer
 from shared.broker import Broker, build_celery
-from shared.lifeline import die_with_parent
 from shared.messages import SynthMessage
 from shared.settings import Settings
 from shared.tiers import Tier
-from worker.celery_main import serve
-from worker.tasks import register_synth
 
 WINDOW = 32
 WARM = 200
 WAIT_S = 120.0
-THREADS = 16
+MESSAGES = 2_000
 
 
 def measure(messages: int) -> dict[str, float]:
@@ -43,7 +41,7 @@ def _drive(server: ValkeyServer, messages: int) -> dict[str, float]:
     broker = Broker(build_celery(settings), server.url)
     environment = {**os.environ, "VOXFARM_REDIS_URL": server.url}
     worker = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.noop"],
+        [sys.executable, "-m", "benchmarks.rivals.empty_worker"],
         env=environment,
         stdout=subprocess.DEVNULL,  # Celery's banner
     )
@@ -82,11 +80,11 @@ def _cpu_s(worker: int, valkey: int) -> dict[str, float]:
 
 
 def main() -> None:
-    """Consume, and do nothing."""
-    die_with_parent()
-    app = build_celery(Settings())
-    register_synth(app, lambda _message: None)
-    serve(app, name="noop", queues=[Tier.BULK.queue], pool="threads", concurrency=THREADS)
+    """Measure and report; there is no bar for what is the floor of all others."""
+    options = parser(__doc__)
+    options.add_argument("--messages", type=int, default=MESSAGES, help="how many to send")
+    args = options.parse_args()
+    emit({"messages": args.messages, "cpu_ms_a_message": measure(args.messages)}, [], args.json)
 
 
 if __name__ == "__main__":

@@ -78,7 +78,7 @@ def by_queue(texts: Sequence[str]) -> list[list[str]]:
 def _batches(
     texts: Sequence[str], depth: int, slack_steps: int = SLACK_STEPS
 ) -> list[list[Waiting]]:
-    policy, pool, made = Policy(slots=BATCH), list[Waiting](), list[list[Waiting]]()
+    policy, pool, made = Policy(slots=BATCH, pads=True), list[Waiting](), list[list[Waiting]]()
     rest = [
         Waiting(str(n), "bulk", (n // BATCH + slack_steps) * STEP_S, len(text), 0.0)
         for n, text in enumerate(texts)

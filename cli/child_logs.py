@@ -32,14 +32,26 @@ def bound(log: Path, *, max_bytes: int = MAX_LOG_BYTES) -> bool:
     return True
 
 
-def last_lines(log: Path, count: int = 15) -> str:
+def length_bytes(log: Path) -> int:
+    """How long a log is now: what `last_lines` is told, to leave out what was there before."""
+    try:
+        return log.stat().st_size
+    except OSError:
+        return 0
+
+
+def last_lines(log: Path, count: int = 15, *, since_bytes: int = 0) -> str:
     """Return the last lines of a log that say something; empty when there is none.
 
-    The frames of Python's traces are left out, so that what went wrong first is still in sight.
+    Logs are appended to from start to start: nothing before `since_bytes` is told, unless the log
+    was emptied since. The frames of Python's traces are left out, so that what went wrong first is
+    still in sight.
     """
     try:
         with log.open("rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
+            size_bytes = file.seek(0, os.SEEK_END)
+            begin = since_bytes if since_bytes <= size_bytes else 0
+            file.seek(max(begin, size_bytes - _TAIL_BYTES))
             text = file.read().decode("utf-8", "replace")
     except OSError:
         return ""

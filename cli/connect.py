@@ -36,8 +36,9 @@ def connected(
     """Talk to the farm at `url`, else to that of `data_dir`, else to one started for the call.
 
     `embedded_options` are what `voxfarm up` is told; None means that no farm is started and
-    FarmAwayError is raised. `on_start` is called before one is started. Without a `key` that of
-    the data folder is used, but only for the farm that runs there.
+    FarmAwayError is raised. `on_start` is called before one is started, and before anything is
+    written: what it raises is the end of it. Without a `key` that of the data folder is used, but
+    only for the farm that runs there.
     """
     if url:
         with FarmClient(url, key=key, patience_s=patience_s) as client:
@@ -46,6 +47,8 @@ def connected(
     folder = DataFolder(data_dir.absolute())
     if embedded_options is None:
         _found(folder)  # before anything is written there
+    elif folder.running() is None:
+        on_start()
     folder.prepare()
     began_s = time.monotonic()
     farm = EmbeddedFarm(folder, embedded_options or ())
@@ -58,7 +61,6 @@ def connected(
             elif (here := folder.running()) is not None:
                 address = here
             else:
-                on_start()
                 address = farm.ensure()
             revive = address.embedded and embedded_options is not None
             client = FarmClient(

@@ -26,7 +26,10 @@ _DOOR_S = 15.0  # a farm that is leaving is gone after 5 s
 
 
 class FarmAddress(BaseModel):
-    """What `farm.json` says. `embedded`: the farm leaves when no client uses it any more."""
+    """What `farm.json` says. `embedded`: the farm leaves when no client uses it any more.
+
+    `s3_url` is where the store was at the start; files' own URLs say where it is.
+    """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -36,6 +39,7 @@ class FarmAddress(BaseModel):
     started_at: float
     embedded: bool = False
     flower_url: str | None = None
+    s3_url: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

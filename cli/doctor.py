@@ -23,6 +23,11 @@ def doctor_command(
     """Look for everything that a farm on this machine needs. Nothing leaves the machine.
 
     Exit code 1 when something is missing.
+
+    **Examples**
+
+        voxfarm doctor
+        voxfarm doctor --engine hibari-torch --json
     """
     with told(as_json=as_json):
         settings = load_settings(data_dir=data, engines=tuple(engine) if engine else None)

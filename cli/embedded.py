@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cli.child_logs import bound, last_lines
+from cli.child_logs import bound, last_lines, length_bytes
 from cli.data_folder import DataFolder, FarmAddress
 from cli.exits import Exit
-from shared.errors import SetupError
+from shared.errors import SetupError, UsageError
 
 START_S = 180.0
 _LEAVE_S = 8.0
@@ -31,6 +31,7 @@ class EmbeddedFarm:
     options: Sequence[str]
     clock: Callable[[], float] = time.monotonic
     _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
+    _log_from_bytes: int = field(default=0, init=False)
 
     @property
     def started(self) -> bool:
@@ -38,7 +39,10 @@ class EmbeddedFarm:
         return self._process is not None
 
     def ensure(self) -> FarmAddress:
-        """Return a ready farm's address, starting one if need be. SetupError: it will not start."""
+        """Return a ready farm's address, starting one if need be.
+
+        SetupError: it will not start. UsageError: it refuses what it was told.
+        """
         deadline_s = self.clock() + START_S
         while True:
             address = self.folder.running()
@@ -65,6 +69,8 @@ class EmbeddedFarm:
 
     def _start_if_absent(self) -> None:
         if self._process is not None and (status := self._process.poll()) is not None:
+            if status == Exit.USAGE:
+                raise UsageError(self._told("the farm refuses to start"), code="farm-refused")
             if status > 0 and status != Exit.ALREADY_RUNNING:
                 raise self._failure(f"it ended with exit status {status}")
             self._process = None  # another client was quicker, or it was killed: look again
@@ -75,6 +81,7 @@ class EmbeddedFarm:
         self.folder.prepare()
         command = [sys.executable, "-P", "-m", "cli", "up", "--data", str(self.folder.path)]
         bound(self._log)
+        self._log_from_bytes = length_bytes(self._log)
         with self._log.open("ab") as log:
             return subprocess.Popen(
                 [*command, "--until-unused", *self.options],
@@ -89,7 +96,10 @@ class EmbeddedFarm:
         return self.folder.logs / "farm.log"
 
     def _failure(self, why: str) -> SetupError:
-        return SetupError(
-            f"the farm could not be started: {why}. Its log {self._log} ends:\n"
-            f"{last_lines(self._log)}\nTo see what is missing: voxfarm doctor"
-        )
+        told = self._told(f"the farm could not be started: {why}")
+        return SetupError(f"{told}\nTo see what is missing: voxfarm doctor")
+
+    def _told(self, what: str) -> str:
+        """Add what this start wrote; the log goes on from farm to farm."""
+        said = last_lines(self._log, since_bytes=self._log_from_bytes)
+        return f"{what}. Its log {self._log} ends:\n{said}"

@@ -1,8 +1,8 @@
 """`python -m cli.engine_probe NAME [OPTIONS]`: loads one engine offline and lets it speak.
 
 All network is refused to it. Prints one JSON object: the engine's info and the seconds it took, or
-`error`, and `told` with it when its message says what mends it. In a process of its own, so that a
-crash of a native library is a finding like any other.
+`error` and, where it is known, what would `mend` it. In a process of its own, so that a crash of a
+native library is a finding like any other.
 """
 
 import json
@@ -10,7 +10,7 @@ import socket
 import sys
 import time
 
-from shared.errors import VoxfarmError
+from shared.errors import NotFoundError, SetupError, UsageError
 from worker.engines.base import Utterance
 from worker.engines.registry import build
 
@@ -51,15 +51,28 @@ def refuse_network() -> None:
     socket.socket.connect = local_only  # type: ignore[assignment,method-assign]
 
 
+def mend_of(error: Exception) -> str:
+    """What puts an engine's failure right, by the error's class; empty when nobody knows."""
+    match error:
+        case SetupError():
+            return error.mend
+        case NotFoundError():
+            choices = error.fields.get("choices")
+            names = ", ".join(map(str, choices)) if isinstance(choices, list) else ""
+            return f"name one that is installed with --engine or VOXFARM_ENGINES: {names}"
+        case UsageError():
+            return "correct VOXFARM_ENGINE_OPTIONS"
+        case _:
+            return ""
+
+
 def main(name: str, options: str = "{}") -> None:
     """Probe and tell; `options` is the JSON object that the engine is built with."""
     refuse_network()
     try:
         found = probe(name, json.loads(options))
-    except VoxfarmError as error:
-        found = {"error": str(error), "told": True}
     except Exception as error:  # noqa: BLE001 - told to the caller, who asked for it
-        found = {"error": f"{type(error).__name__}: {error}"}
+        found = {"error": f"{type(error).__name__}: {error}", "mend": mend_of(error)}
     sys.stdout.write(json.dumps(found) + "\n")
 
 

@@ -3,7 +3,7 @@
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import islice
 from pathlib import Path
@@ -17,9 +17,10 @@ from cli.connect import connected
 from cli.exits import told
 from cli.farm_settings import load_settings
 from cli.fetching import fetch_all, require_files, require_whole
+from cli.file_format import keep_promise
 from cli.outputs import Outputs
 from cli.progress import display, show_job
-from cli.replies import FileKind, Job
+from cli.replies import Deliverable, FileKind, Job
 from cli.timeline import Timeline
 from cli.words import clock_time, columns, job_state, size
 from shared.jobs import JobState
@@ -47,7 +48,15 @@ def list_command(
     key: options.Key = None,
     data: options.Data = None,
 ) -> None:
-    """List jobs, newest first."""
+    """List jobs, newest first.
+
+    Fifty of them, unless --limit says otherwise.
+
+    **Examples**
+
+        voxfarm jobs list
+        voxfarm jobs list --state rendering --tier bulk --json
+    """
     with told(as_json=as_json), _client(url, key, data, SHORT_PATIENCE_S) as client:
         wanted_state = state.value if state else None
         wanted_tier = tier.value if tier else None
@@ -70,7 +79,15 @@ def show_command(
     key: options.Key = None,
     data: options.Data = None,
 ) -> None:
-    """Show one job and its files."""
+    """Show one job and its files.
+
+    Its state and progress, and its files once they are there.
+
+    **Examples**
+
+        voxfarm jobs show JOB
+        voxfarm jobs show JOB --json --url http://farm:8080
+    """
     with told(as_json=as_json), _client(url, key, data, SHORT_PATIENCE_S) as client:
         job = client.job(job_id)
         has_files = job.state.ended and job.state is not JobState.EXPIRED
@@ -79,7 +96,7 @@ def show_command(
             shown = [file.model_dump(mode="json") for file in files]
             _print_json({**job.model_dump(mode="json"), "files": shown})
             return
-        for name, value in _facts(job):
+        for name, value in _facts(job, files):
             typer.echo(f"{name:<12}{value}")
         for file in files:
             length = "" if file.duration_s is None else f"  {clock_time(file.duration_s)}"
@@ -97,7 +114,12 @@ def wait_command(
     data: options.Data = None,
     patience: options.Patience = PATIENCE_S,
 ) -> None:
-    """Wait until a job has ended; the exit code says how. Ctrl-C leaves the job alone."""
+    """Wait until a job has ended; the exit code says how. Ctrl-C leaves the job alone.
+
+    **Examples**
+
+        voxfarm jobs wait JOB && voxfarm jobs download JOB
+    """
     with told(as_json=as_json):
         with _client(url, key, data, patience) as client, display(quiet=quiet) as screen:
             timeline = Timeline(time.monotonic)
@@ -118,7 +140,7 @@ def wait_command(
 def _add_verb(name: str, ask: Callable[[FarmClient, str], Job], help_: str) -> None:
     """Add a command that asks the farm for one thing and tells how the job stands then."""
 
-    @jobs_app.command(name, help=help_)
+    @jobs_app.command(name, help=f"{help_}\n\n**Examples**\n\n    voxfarm jobs {name} JOB")
     def command(
         *,
         job_id: JobId,
@@ -165,6 +187,11 @@ def download_command(
     """Fetch the files of an ended job; a broken download goes on where it stopped.
 
     Of a job that failed or was cancelled, those that were finished before.
+
+    **Examples**
+
+        voxfarm jobs download JOB
+        voxfarm jobs download JOB --out novel/ --force
     """
     with told(as_json=as_json):
         with _client(url, key, data, patience) as client, display(quiet=quiet) as screen:
@@ -172,6 +199,8 @@ def download_command(
             if not (job.state in STOPPED and client.deliverables(job.id)):
                 require_files(job)
             many = sum(f.kind == FileKind.AUDIO for f in client.deliverables(job.id)) > 1
+            if not many:
+                keep_promise(out, job.format, instead=f"name the file .{job.format}")
             outputs = Outputs(out, stem=job.title or job.id, many=many, force=force)
             files = fetch_all(client, job, outputs, screen, patience_s=patience)
         if as_json:
@@ -204,8 +233,9 @@ def _rows(jobs: list[Job]) -> Iterator[tuple[str, ...]]:
         )
 
 
-def _facts(job: Job) -> Iterator[tuple[str, str]]:
+def _facts(job: Job, files: Sequence[Deliverable]) -> Iterator[tuple[str, str]]:
     at = job.progress
+    audio = [file.duration_s or 0.0 for file in files if file.kind == FileKind.AUDIO]
     yield "job", job.id
     yield "title", job.title or "-"
     yield "state", job_state(job.state.value, paused=job.paused)
@@ -219,7 +249,8 @@ def _facts(job: Job) -> Iterator[tuple[str, str]]:
     yield "parts", f"{at.parts_done} of {at.parts_total}"
     if job.reuse.segments:
         yield "reused", f"{job.reuse.segments:,} segments, {job.reuse.parts} parts"
-    yield "audio", clock_time(at.audio_s)
+    # Progress counts sentences as they are spoken, before seams are trimmed and pauses added.
+    yield "audio", clock_time(sum(audio) if audio else at.audio_s)
     if at.queue_position:
         yield "in queue", f"behind {at.queue_position:,} jobs of its tier"
     if at.eta_s is not None:

@@ -111,7 +111,15 @@ def create_command(
 def list_command(
     *, revoked: All = False, as_json: options.AsJson = False, data: options.Data = None
 ) -> None:
-    """List keys, without the keys themselves."""
+    """List keys, without the keys themselves.
+
+    An id is what `voxfarm keys revoke` takes.
+
+    **Examples**
+
+        voxfarm keys list
+        voxfarm keys list --json
+    """
     with told(as_json=as_json), _ledger(data) as database:
         from shared.ledger import keys  # noqa: PLC0415
 
@@ -129,7 +137,12 @@ def list_command(
 def revoke_command(
     *, key_id: KeyId, as_json: options.AsJson = False, data: options.Data = None
 ) -> None:
-    """End a key for good, within seconds. Its jobs go on."""
+    """End a key for good, within seconds. Its jobs go on.
+
+    **Examples**
+
+        voxfarm keys revoke ID
+    """
     with told(as_json=as_json), _ledger(data) as database:
         from shared.ledger import keys  # noqa: PLC0415
 

@@ -16,6 +16,7 @@ from cli.client import FarmClient
 from cli.data_folder import DataFolder, FarmAddress
 from cli.errors import FarmStoppedError
 from cli.farm_settings import children_environment, core_count
+from cli.installed import require_engines
 from cli.local_key import make_local_key
 from cli.ports import LOOPBACK, is_wildcard
 from cli.processes import Stage, farm_processes
@@ -24,11 +25,10 @@ from cli.servers.valkey import ValkeyServer
 from cli.store_probe import store_has_room, store_refuses
 from cli.store_watch import StoreWatch
 from cli.supervisor import Supervisor
-from shared.errors import UsageError, VoxfarmError
+from shared.errors import VoxfarmError
 from shared.ledger.database import Database
 from shared.ledger.migrate import migrate
 from shared.settings import Settings
-from worker.engines.registry import engine_names
 
 READY_S = 170.0
 _LOOK_S = 0.1
@@ -74,7 +74,7 @@ class LocalFarm:
         return f"http://{f'[{host}]' if ':' in host else host}:{self.settings.api_port}"
 
     def address(self) -> FarmAddress:
-        """Return what clients are told."""
+        """Return what clients are told, once the farm is started."""
         flower = None if self.flower_port is None else f"http://{LOOPBACK}:{self.flower_port}"
         return FarmAddress(
             url=self.url,
@@ -83,6 +83,7 @@ class LocalFarm:
             started_at=time.time(),
             embedded=self.embedded,
             flower_url=flower,
+            s3_url=f"http://{self._seaweed.endpoint}",
         )
 
     def start(self) -> bool:
@@ -90,7 +91,7 @@ class LocalFarm:
 
         UsageError, SetupError, FarmStoppedError: it cannot be; the message says why.
         """
-        _check_engines(self.settings.engines)
+        require_engines(self.settings.engines)
         valkey = ServerChild("valkey", self._valkey, log=self._server_log("valkey"))
         self._store = ServerChild("seaweedfs", self._seaweed, log=self._server_log("seaweedfs"))
         for server in (valkey, self._store):
@@ -170,17 +171,6 @@ class LocalFarm:
         with suppress(VoxfarmError):
             return {voice.engine for voice in client.voices()} >= set(self.settings.engines)
         return False
-
-
-def _check_engines(asked: tuple[str, ...]) -> None:
-    installed = engine_names()
-    for name in asked:
-        if name not in installed:
-            raise UsageError(
-                f"there is no engine {name}; installed are: {', '.join(installed)}",
-                code="unknown-engine",
-                choices=list(installed),
-            )
 
 
 def _migrate(database_url: str) -> None:

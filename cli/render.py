@@ -12,13 +12,18 @@ from cli.connect import connected
 from cli.exits import told
 from cli.farm_settings import load_settings
 from cli.fetching import require_whole
+from cli.file_format import chosen_format, unkept_name
+from cli.installed import require_engines
 from cli.job_request import JobRequest
 from cli.lifetimes import retention_s
 from cli.outputs import Outputs
 from cli.progress import display
+from cli.ranges import sample_rate_hz
+from cli.ranges import speed as speed_factor
 from cli.rendering import Rendered, render, sigterm_interrupts
 from cli.source import read_source
-from shared.jobs import AudioFormat, NewlineMode, OnError, OnUnspeakable
+from shared.jobs import MAX_SEED, AudioFormat, NewlineMode, OnError, OnUnspeakable
+from shared.settings import Settings
 from shared.tiers import Tier
 
 PATIENCE_S = 120.0
@@ -32,12 +37,27 @@ EngineName = Annotated[str | None, typer.Option("--engine", help="Speech engine.
 Language = Annotated[
     str | None, typer.Option("--language", help="Like en or zh. Default: the voice's.")
 ]
-Format = Annotated[AudioFormat, typer.Option("--format", help="What files to make.")]
-Rate = Annotated[
-    int | None, typer.Option("--sample-rate", metavar="HZ", help="Default: by format.")
+Format = Annotated[
+    AudioFormat | None,
+    typer.Option("--format", help="What files to make. Default: as --out is named, else mp3."),
 ]
-Speed = Annotated[float, typer.Option("--speed", help="1.2 speaks a fifth faster.")]
-Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Another seed, another rendering.")]
+Rate = Annotated[
+    int | None,
+    typer.Option("--sample-rate", metavar="HZ", parser=sample_rate_hz, help="Default: by format."),
+]
+Speed = Annotated[
+    float,
+    typer.Option(
+        "--speed",
+        metavar="FACTOR",
+        parser=speed_factor,
+        help="0.5 to 2; 1.2 speaks a fifth faster.",
+    ),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option("--seed", min=0, max=MAX_SEED, help="Another seed, another rendering."),
+]
 Chapters = Annotated[
     bool,
     typer.Option("--chapters/--no-chapters", help="Find chapters; one file each, in a folder."),
@@ -82,7 +102,7 @@ def render_command(
     tier: TierChoice = Tier.STANDARD,
     engine: EngineName = None,
     language: Language = None,
-    format_: Format = AudioFormat.MP3,
+    format_: Format = None,
     sample_rate: Rate = None,
     speed: Speed = 1.0,
     seed: Seed = None,
@@ -112,19 +132,21 @@ def render_command(
 
         voxfarm render letter.txt
         voxfarm render novel.txt --chapters --format flac --out novel/
-        echo "Hello, world." | voxfarm render - --out hello.wav --format wav
+        echo "Hello, world." | voxfarm render - --out hello.wav
     """
     with told(as_json=as_json), sigterm_interrupts():
         source = read_source(file)
         outputs = Outputs(out, stem=source.stem, many=chapters, force=force)
-        outputs.check_early(f".{format_.value}")
+        file_named = None if chapters else out  # with chapters it is a folder, whatever its name
+        made = chosen_format(file_named, format_)
+        outputs.check_early(f".{made.value}")
         request = JobRequest(
             text=source.text,
             engine=engine,
             voice=voice,
             language=language,
             tier=tier,
-            format=format_,
+            format=made,
             sample_rate_hz=sample_rate,
             speed=speed,
             seed=seed,
@@ -138,30 +160,38 @@ def render_command(
             retention_s=retention,
         )
         settings = load_settings(data_dir=data)
-        needed = (
-            {engine}
-            if fallback_engine is None
-            else {
-                engine or settings.default_engine,
-                fallback_engine,
-            }
-        )
-        engine_options = [word for name in needed if name for word in ("--engine", name)]
+        named = _engines_named(request, settings)
+
         with ExitStack() as farm:  # left last: an embedded farm takes a few seconds to stop
             with display(quiet=quiet) as screen:
+
+                def before_start() -> None:
+                    require_engines(named or settings.engines)
+                    screen.show("starting", 0.0, "no farm is running yet")
+
+                if format_ is None and (doubt := unkept_name(file_named, made)):
+                    screen.say(doubt)
                 connection = farm.enter_context(
                     connected(
                         url=url,
                         data_dir=settings.data_dir,
                         key=key,
                         patience_s=patience,
-                        embedded_options=engine_options,
-                        on_start=lambda: screen.show("starting", 0.0, "no farm is running yet"),
+                        embedded_options=[word for name in named for word in ("--engine", name)],
+                        on_start=before_start,
                     )
                 )
                 rendered = render(connection, request, source, outputs, screen, patience_s=patience)
             _tell(rendered, as_json=as_json)
         require_whole(rendered.job)
+
+
+def _engines_named(request: JobRequest, settings: Settings) -> tuple[str, ...]:
+    """The engines that a farm started for this job must run; empty: those of the settings."""
+    if request.fallback_engine is None:
+        return (request.engine,) if request.engine else ()
+    both = (request.engine or settings.default_engine, request.fallback_engine)
+    return tuple(dict.fromkeys(both))
 
 
 def _tell(rendered: Rendered, *, as_json: bool) -> None:

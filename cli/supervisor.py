@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from cli.child_logs import bound, last_lines
+from cli.child_logs import bound, last_lines, length_bytes
 from cli.children import Child
 from cli.errors import FarmStoppedError
 from cli.processes import Stage
@@ -21,11 +21,12 @@ class StopTimes:
     """Seconds after the order to stop; the rest is asked when the front had `front_s` to begin.
 
     Farms must be gone after 5 s, on a busy machine too, where killing and reaping take a while.
+    The store alone takes over a second from its order to its end, so that much is left to it.
     """
 
     front_s: float = 0.2
-    work_s: float = 2.8
-    end_s: float = 3.9
+    work_s: float = 3.0
+    end_s: float = 4.5
 
 
 @dataclass(slots=True)
@@ -33,6 +34,7 @@ class _Watched:
     child: Child
     deaths_s: list[float] = field(default_factory=list)
     start_at_s: float | None = None
+    log_from_bytes: int = 0  # what lies before it was written for an earlier farm
 
 
 class Supervisor:
@@ -60,7 +62,8 @@ class Supervisor:
 
     def add(self, child: Child) -> None:
         """Start one more child and keep it alive from now on."""
-        self._watched.append(_Watched(child))  # first: a start that fails half-way is ended too
+        watched = _Watched(child, log_from_bytes=length_bytes(child.log))
+        self._watched.append(watched)  # first: a start that fails half-way is ended too
         child.start()
 
     def tick(self) -> None:
@@ -71,7 +74,8 @@ class Supervisor:
         if now_s - self._logs_at_s >= _LOGS_EVERY_S:
             self._logs_at_s = now_s
             for watched in self._watched:
-                bound(watched.child.log)
+                if bound(watched.child.log):
+                    watched.log_from_bytes = 0
 
     def restart_all_but(self, kept: Stage) -> None:
         """End every child of another stage; `tick` starts them anew. Not counted as deaths."""
@@ -104,7 +108,7 @@ class Supervisor:
             end = (
                 f"{child.name} died {self._policy.limit} times within "
                 f"{self._policy.window_s:.0f} s, at last with {how}; its log {child.log} ends:\n"
-                f"{last_lines(child.log)}"
+                f"{last_lines(child.log, since_bytes=watched.log_from_bytes)}"
             )
             if child.stage is not Stage.VIEW:
                 raise FarmStoppedError(end)

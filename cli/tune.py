@@ -2,23 +2,25 @@
 
 import dataclasses
 import json
-import subprocess
+import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from cli import options
+from cli import options, tier_file
 from cli.exits import told
 from cli.farm_settings import load_settings
-from cli.tuning_report import bars, figures_table, tiers_table
-from shared.errors import SetupError, UsageError
+from cli.measured_engine import measured
+from cli.tuning_report import bars, figures_table, shortfalls, tiers_table
+from shared.errors import UsageError
 from shared.settings import TIERS_FILE
-from worker.tuning.choosing import choose, tier_file
+from worker.tuning.choosing import Choice, choose, tiers_with
 from worker.tuning.figures import Figures
+
+_TIERS_VARIABLE = "VOXFARM_TIERS"
 
 
 def tune_command(
@@ -26,10 +28,22 @@ def tune_command(
     engine: Annotated[
         str | None, typer.Option("--engine", metavar="NAME", help="Default: the default engine.")
     ] = None,
-    batches: Annotated[str, typer.Option(help="Batch sizes to try.")] = "1,2,4,8",
+    batches: Annotated[
+        str,
+        typer.Option(
+            metavar="N,N,...",
+            help="Batch sizes to try. Default: 1,2,4,8 as far as the engine's slots go.",
+            show_default=False,
+        ),
+    ] = "",
     lengths: Annotated[
-        str, typer.Option(help="Text lengths to try, in characters.")
-    ] = "40,120,240",
+        str,
+        typer.Option(
+            metavar="N,N,...",
+            help="Text lengths to try, characters. Default: 40,120,240 and the engine's longest.",
+            show_default=False,
+        ),
+    ] = "",
     repeats: Annotated[int, typer.Option(min=1, help="Runs of each; medians count.")] = 3,
     out: Annotated[
         Path | None,
@@ -47,80 +61,93 @@ def tune_command(
 ) -> None:
     """Measure an engine on this machine and choose each tier's batch by it.
 
-    For each tier: the largest batch that keeps its first-audio target, sounds as its sentences do
-    alone, and is faster than a smaller one. Stop the farm first: it would share the machine.
+    The largest batches with which every tier keeps its first-audio target, sentences sound as they
+    do alone, and that are faster than smaller ones. They bind this engine only; one that leaves
+    nothing to choose is measured and nothing is written. Stop the farm first: it would share the
+    machine.
+
+    `max_wait_s` is left as it is: what a wait gains depends on how soon sentences follow one
+    another through the queue, not on the engine.
     """
     with told(as_json=as_json):
         settings = load_settings(data_dir=data)
         name = engine or settings.default_engine
-        plan = {
-            "options": settings.engine_options.get(name, {}),
-            "batches": _numbers(batches, "--batches"),
-            "lengths": _numbers(lengths, "--lengths"),
-            "repeats": repeats,
-        }
-        measured = list[Figures]()
-        for figures in _measured(name, plan):
-            measured.append(figures)
-            typer.echo(f"batch {figures.batch} of {figures.chars} characters", err=True)
-        choices = choose(measured, settings.tiers)
-        tiers = tier_file(choices, settings.tiers)
-        path = None if dry_run else _write(out or settings.data_dir / TIERS_FILE, tiers)
+        path = out or settings.data_dir / TIERS_FILE
+        sizes = _numbers(batches, "--batches")
+        chars = _numbers(lengths, "--lengths")
+        if not dry_run:
+            tier_file.try_place(path)
+        figures = list[Figures]()
+        for each in measured(
+            name,
+            options=settings.engine_options.get(name, {}),
+            batches=sizes,
+            lengths=chars,
+            repeats=repeats,
+        ):
+            figures.append(each)
+            of = "mixed lengths" if each.mixed else f"{each.chars} characters"
+            typer.echo(f"batch {each.batch} of {of}", err=True)
+        choices = choose(figures, settings.tiers)
+        only = _only_size(figures)
+        now = load_settings(data_dir=data).tiers  # another engine may have been tuned meanwhile
+        tiers = tiers_with(name, choices, now) if only is None else None
+        written = tiers is not None and not dry_run
+        if tiers is not None and written:
+            tier_file.write(path, tiers)
+        notes = list(_notes(name, only, path if written else None, own_place=out is None))
         if as_json:
             shown = {
                 "engine": name,
-                "figures": [f.model_dump() | {"x_real_time": f.x_real_time} for f in measured],
-                "choices": [dataclasses.asdict(choice) for choice in choices],
+                "figures": [f.model_dump() | {"x_real_time": f.x_real_time} for f in figures],
+                "choices": [_as_json(choice) for choice in choices],
                 "tiers": tiers,
-                "file": None if path is None else str(path),
+                "file": str(path) if written else None,
+                "notes": notes,
             }
             sys.stdout.write(json.dumps(shown) + "\n")
             return
-        console = Console()
-        console.print(figures_table(name, measured))
-        for line in bars(measured):
-            console.print(line, soft_wrap=True, highlight=False)
-        console.print(tiers_table(choices))
-        if path is not None:
-            console.print(f"written to {path}", soft_wrap=True)
+        _show(name, figures, choices, notes)
+
+
+def _show(engine: str, figures: list[Figures], choices: list[Choice], notes: list[str]) -> None:
+    console = Console()
+    console.print(figures_table(engine, figures))
+    for line in bars(figures):
+        console.print(line, soft_wrap=True, highlight=False)
+    console.print(tiers_table(choices))
+    for line in (*shortfalls(choices), *notes):
+        console.print(line, soft_wrap=True, highlight=False, markup=False)
 
 
 def _numbers(text: str, option: str) -> list[int]:
+    if not text:
+        return []
     try:
         numbers = [int(part) for part in text.split(",")]
     except ValueError:
         numbers = []
     if not numbers or min(numbers) < 1:
-        raise UsageError(f"{option}: give numbers like 1,2,4", code="bad-option")
+        raise UsageError(f"{option}: give numbers from 1 up, like 1,2,4", code="bad-option")
     return numbers
 
 
-def _measured(engine: str, plan: dict[str, Any]) -> Iterator[Figures]:
-    command = [sys.executable, "-P", "-m", "worker.tuning", engine, json.dumps(plan)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            yield from _read(engine, process)
-        finally:
-            process.kill()
+def _only_size(figures: list[Figures]) -> int | None:
+    """The one batch size that was measured, if there was but one."""
+    sizes = {each.batch for each in figures}
+    return min(sizes) if len(sizes) == 1 else None
 
 
-def _read(engine: str, process: subprocess.Popen[str]) -> Iterator[Figures]:
-    for line in process.stdout or ():
-        told_of = json.loads(line)
-        if "error" in told_of:
-            raise SetupError(f"engine {engine}: {told_of['error']}. See: voxfarm doctor")
-        if "done" in told_of:
-            return
-        yield Figures.model_validate(told_of)
-    raise SetupError(f"engine {engine} crashed while it was measured (exit {process.wait()})")
+def _notes(engine: str, only: int | None, path: Path | None, *, own_place: bool) -> list[str]:
+    if only is not None:
+        return [f"engine {engine}: only batches of {only}: nothing to choose, no file is written"]
+    if path is None:
+        return []
+    notes = [f"written to {path}, for the engine {engine}"]
+    if own_place and os.environ.get(_TIERS_VARIABLE):
+        notes.append(f"{_TIERS_VARIABLE} is set and comes before this file")
+    return notes
 
 
-def _write(path: Path, tiers: dict[str, dict[str, float]]) -> Path:
-    draft = path.with_name(path.name + ".new")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_text(json.dumps(tiers, indent=2) + "\n", encoding="utf-8")
-        draft.replace(path)
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}", code="bad-out") from error
-    return path
+def _as_json(choice: Choice) -> dict[str, object]:
+    return dataclasses.asdict(choice) | {"keeps_target": choice.keeps_target}

@@ -27,11 +27,11 @@ def figures_table(engine: str, figures: Sequence[Figures]) -> Table:
         table.add_column(heading, justify="right")
     for each in figures:
         if each.fault:
-            table.add_row(str(each.chars), str(each.batch), each.fault)
+            table.add_row(_chars(each), str(each.batch), each.fault)
             continue
         difference = "equal" if each.difference_db is None else f"{each.difference_db:.0f}"
         table.add_row(
-            str(each.chars),
+            _chars(each),
             str(each.batch),
             f"{each.batch_s:.3f}",
             f"{each.first_chunk_s:.3f}",
@@ -48,7 +48,8 @@ def bars(figures: Sequence[Figures]) -> Iterator[str]:
     for each in figures:
         if highest and not each.fault:
             bar = _BLOCK * max(1, round(_BAR * each.x_real_time / highest))
-            yield f"{each.chars:>5} chars  batch {each.batch}  {bar:<{_BAR}} {each.x_real_time:.1f}"
+            batch = f"{_chars(each):>5} chars  batch {each.batch}"
+            yield f"{batch}  {bar:<{_BAR}} {each.x_real_time:.1f}"
 
 
 def tiers_table(choices: Sequence[Choice]) -> Table:
@@ -58,12 +59,25 @@ def tiers_table(choices: Sequence[Choice]) -> Table:
         table.add_column(heading, justify="left" if heading == "tier" else "right")
     table.add_column("why not more")
     for choice in choices:
-        why = choice.why if choice.keeps_target else "even one sentence misses the tier's target"
         table.add_row(
             choice.tier.value,
             str(choice.max_batch),
             f"{choice.wait_s:.2f}",
             f"{choice.allowed_s:.2f}",
-            why,
+            choice.why,
         )
     return table
+
+
+def shortfalls(choices: Sequence[Choice]) -> Iterator[str]:
+    """A line for each tier whose target no batches keep: by how much, and what would help."""
+    for choice in choices:
+        if not choice.keeps_target:
+            yield (
+                f"{choice.tier}: no batches keep its target: {choice.wait_s:.2f} s of "
+                f"{choice.allowed_s:.2f} s allowed; what helps: {choice.helps}"
+            )
+
+
+def _chars(figures: Figures) -> str:
+    return "mixed" if figures.mixed else str(figures.chars)

@@ -18,6 +18,7 @@ from cli.exits import told
 from cli.farm_settings import load_settings
 from cli.ports import free_port, port_is_free
 from shared.errors import UsageError
+from shared.leaving import leave_quickly
 from shared.settings import Settings
 
 FLOWER_PORT = 5555
@@ -81,6 +82,7 @@ def run_farm(settings: Settings, *, embedded: bool, as_json: bool) -> None:
     """Run a farm in this process until a signal, or its last client's leaving, ends it."""
     from cli.local_farm import LocalFarm  # noqa: PLC0415 - no other command waits for SQLAlchemy
 
+    leave_quickly()
     began_s = time.monotonic()
     console = Console(stderr=True)
     stop = _Signals()
@@ -180,6 +182,7 @@ def _announce(address: FarmAddress, folder: DataFolder, took_s: float, *, as_jso
         ("API", address.url),
         ("OpenAPI", f"{address.url}/openapi.json"),
         ("Flower", address.flower_url or "-"),
+        ("S3", address.s3_url or "-"),
         ("data", str(folder.path)),
         ("logs", str(folder.logs)),
     ):

@@ -41,6 +41,11 @@ def verify_command(
 
     Reads the ledger and the store of the data folder's farm, which must be running, or those of
     VOXFARM_DATABASE_URL and VOXFARM_S3_*. Exit code 1 when something is wrong.
+
+    **Examples**
+
+        voxfarm verify JOB
+        voxfarm verify JOB --json --data ./farm
     """
     with told(as_json=as_json):
         # no other command waits for these

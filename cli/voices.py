@@ -39,7 +39,15 @@ def voices_command(
     key: options.Key = None,
     data: options.Data = None,
 ) -> None:
-    """List voices: those of the running farm, else those of the engines installed here."""
+    """List voices: those of the running farm, else those of the engines installed here.
+
+    An id is what `voxfarm render --voice` takes.
+
+    **Examples**
+
+        voxfarm voices
+        voxfarm voices --json --url http://farm:8080
+    """
     if context.invoked_subcommand is not None:
         return
     with told(as_json=as_json):

@@ -54,6 +54,9 @@ def add_command(
 ) -> None:
     """Have an address told of every job, and show the secret that it is signed with.
 
+    Without --event it is told of each end of a job. What is sent, and how a receiver checks that
+    it is genuine: docs/how-to/webhooks.md.
+
     **Examples**
 
         voxfarm webhooks add https://example.org/voxfarm

@@ -8,18 +8,22 @@ import signal
 from pathlib import Path
 
 
-def crash_point(name: str) -> None:
+def crash_point(name: str, subject: str = "") -> None:
     """Kill this process (SIGKILL) if the file `VOXFARM_CRASH_FILE` holds this point's name.
 
     The file is removed first, so that of all processes passing here exactly one is killed, once.
+    With a second line in it, every process is killed that passes here with a `subject` (what it is
+    at work on) that contains this line, and the file stays.
     """
     path = os.environ.get("VOXFARM_CRASH_FILE")
     if path is None:
         return
     try:
-        if Path(path).read_text() != name:
+        point, _, wanted = Path(path).read_text().partition("\n")
+        if point != name or wanted not in subject:
             return
-        Path(path).unlink()
+        if not wanted:
+            Path(path).unlink()
     except FileNotFoundError:
         return
     os.kill(os.getpid(), signal.SIGKILL)

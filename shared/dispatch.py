@@ -19,7 +19,7 @@ from shared.crashpoints import crash_point
 from shared.errors import BrokerError
 from shared.ledger import feeding, nodes, step_turns, steps
 from shared.ledger.database import Database
-from shared.messages import SynthMessage
+from shared.messages import StepMessage, SynthMessage
 from shared.scheduling.depth import window
 from shared.scheduling.pools import Pool, pool_of
 from shared.settings import Settings
@@ -33,11 +33,15 @@ LOW_WATER = 0.75  # of a window: lower, and threads would idle; higher, and fill
 
 @dataclass(frozen=True, slots=True)
 class Dispatcher:
-    """Moves work from the ledger to the queues. Any process may hold one."""
+    """Moves work from the ledger to the queues. Any process may hold one.
+
+    `place` begins the names of its crash points, so that a test can mean one process's sending.
+    """
 
     database: Database
     broker: Broker
     settings: Settings
+    place: str = "dispatch"
 
     def fill(self, tier: Tier) -> int:
         """Top up the window of this tier's pool. Returns how many segments were sent.
@@ -46,7 +50,7 @@ class Dispatcher:
         """
         pool = pool_of(tier)
         messages = self.database.transact(lambda conn: self._mark(conn, pool))
-        crash_point("dispatch.marked")
+        crash_point(f"{self.place}.marked")
         if messages:
             self._send_quietly(lambda: self.broker.send_segments(messages))
         return len(messages)
@@ -72,12 +76,17 @@ class Dispatcher:
         """
         window = self.settings.step_window
         alike = time.time() % ROUND_S < ALIKE_SHARE * ROUND_S
-        messages = self.database.transact(
-            lambda conn: step_turns.dispatch(conn, window=window, alike=alike)
-        )
-        crash_point("dispatch.step_marked")
+
+        def mark(conn: Connection) -> list[StepMessage]:
+            marked = step_turns.dispatch(conn, window=window, alike=alike)
+            crash_point(f"{self.place}.step_marking")
+            return marked
+
+        messages = self.database.transact(mark)
+        crash_point(f"{self.place}.step_marked")
         if messages:
             self._send_quietly(lambda: self.broker.send_steps(messages))
+        crash_point(f"{self.place}.step_sent")
         return len(messages)
 
     def recover_lost(self) -> int:

@@ -103,4 +103,11 @@ class LostAudioError(FatalError):
 
 
 class SetupError(FatalError):
-    """The installation lacks something; the message names the command that mends it."""
+    """The installation lacks something; the message names the command that mends it.
+
+    `mend` is that command or change alone, for whoever lists it; empty when none is known.
+    """
+
+    def __init__(self, message: str, *, mend: str = "") -> None:
+        super().__init__(message)
+        self.mend = mend

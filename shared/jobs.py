@@ -59,6 +59,8 @@ JOB_TRANSITIONS: dict[JobState, frozenset[JobState]] = {
 HOUR_S, DAY_S = 3_600, 86_400
 LEAST_RETENTION_S, MOST_RETENTION_S = HOUR_S, 31 * DAY_S
 DEFAULT_RETENTION_S = 7 * DAY_S
+LEAST_SPEED, MOST_SPEED = 0.5, 2.0
+MAX_SEED = 2**63 - 1
 
 
 class AudioFormat(StrEnum):

@@ -4,14 +4,18 @@ Reads the ledger and applies the forecast; decides nothing. Admission, quotes an
 all speak from here, so that they agree.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
-from shared.ledger import backlog, nodes
+from shared.ledger import backlog, kept, nodes
 from shared.ledger.backlog import TierLoad
-from shared.scheduling.forecast import Rate, audio_per_char_s, drains_s, rate_of
+from shared.ledger.clock import read_clock
+from shared.ledger.kept import Record
+from shared.scheduling.depth import room
+from shared.scheduling.forecast import Rate, Spoken, audio_per_char_s, drains_s, rate_of
+from shared.settings import Settings
 from shared.tiers import Tier
 from shared.voices import EngineInfo
 
@@ -26,6 +30,8 @@ class TierOutlook:
     """
 
     load: TierLoad
+    last_hour: Record
+    last_day: Record
     audio_per_char_s: float
     backlog_audio_s: float
     wait_s: float | None
@@ -40,15 +46,31 @@ class Outlook:
     tiers: Mapping[Tier, TierOutlook]
 
 
-def read(conn: Connection, default_engine: str) -> Outlook:
+def rate(conn: Connection, settings: Settings) -> Rate | None:
+    """The rate alone: what the door goes by."""
+    return _rate(conn, [backlog.spoken(conn, tier) for tier in Tier], settings, read_clock(conn))
+
+
+def _rate(
+    conn: Connection, spoken: Sequence[Sequence[Spoken]], settings: Settings, now_s: float
+) -> Rate | None:
+    fleets = nodes.fleets(conn)
+    rooms = [
+        room(fleets, settling=settings.commit_most, max_batch=settings.tiers[tier].max_batch)
+        for tier in Tier
+    ]
+    return rate_of(spoken, now_s=now_s, rooms=rooms)
+
+
+def read(conn: Connection, settings: Settings) -> Outlook:
     """The outlook now; what the default engine says of its pace is the prior of every tier."""
     now, loads = backlog.read(conn)
+    last_hour = kept.read(conn, now, within_s=kept.HOUR_S)
+    last_day = kept.read(conn, now, within_s=kept.DAY_S)
     known = {record.info.name: record.info for record in nodes.engines(conn)}
-    info = known.get(default_engine)
+    info = known.get(settings.default_engine)
     prior = _CHARS_PER_AUDIO_S if info is None else info.chars_per_audio_s
-    rate = rate_of(
-        [load.spoken for load in loads.values()], now_s=now, nodes=nodes.live_nodes(conn)
-    )
+    rate = _rate(conn, [load.spoken for load in loads.values()], settings, now)
     per_char_s = {
         tier: audio_per_char_s(load.spoken, chars_per_audio_s=prior) for tier, load in loads.items()
     }
@@ -58,7 +80,14 @@ def read(conn: Connection, default_engine: str) -> Outlook:
         at=now,
         rate=rate,
         tiers={
-            tier: TierOutlook(load, per_char_s[tier], audio_s[tier], waits_s[tier])
+            tier: TierOutlook(
+                load,
+                last_hour[tier],
+                last_day[tier],
+                per_char_s[tier],
+                audio_s[tier],
+                waits_s[tier],
+            )
             for tier, load in loads.items()
         },
     )

@@ -2,6 +2,8 @@
 
 from enum import StrEnum
 
+SUSPICIOUS = 2  # leases abandoned in a row: from then on a sentence runs alone
+
 
 class SegmentKind(StrEnum):
     """What a piece of source text becomes in the audio."""

@@ -5,14 +5,24 @@ Nothing here is global: a process builds one `Settings` and passes it on.
 
 import json
 from pathlib import Path
-from typing import Self
+from typing import Annotated, Self
 
 from platformdirs import user_data_path
-from pydantic import BaseModel, ConfigDict, Field, IPvAnyNetwork, SecretStr, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    IPvAnyNetwork,
+    SecretStr,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from shared.jobs import DEFAULT_RETENTION_S, LEAST_RETENTION_S, MOST_RETENTION_S
 from shared.tiers import Tier
+
+MaxBatch = Annotated[int, Field(ge=1, le=8)]
 
 
 class TierSettings(BaseModel):
@@ -23,8 +33,16 @@ class TierSettings(BaseModel):
     first_audio_s: float = Field(description="target from submit to the first segment's audio")
     per_1000_chars_s: float = Field(description="target time per 1,000 characters")
     floor_s: float = Field(description="least completion target, whatever the length")
-    max_batch: int = Field(default=8, ge=1, le=8, description="utterances in one batch")
+    max_batch: MaxBatch = Field(default=8, description="utterances in one batch")
     max_wait_s: float = Field(default=0.05, ge=0, description="longest wait to fill a batch")
+    max_batch_by_engine: dict[str, MaxBatch] = Field(
+        default_factory=dict,
+        description="`max_batch` of single engines, by name; `voxfarm tune` adds its own",
+    )
+
+    def max_batch_of(self, engine: str) -> int:
+        """The most utterances that this engine gets in one batch of the tier."""
+        return self.max_batch_by_engine.get(engine, self.max_batch)
 
 
 DEFAULT_TIERS: dict[Tier, TierSettings] = {
@@ -166,7 +184,9 @@ class Settings(BaseSettings):
         description="what a killed worker held comes back to the queue after this; above lease_s",
     )
     host_silence_s: float = Field(
-        default=60.0, description="an engine host silent this long under work is killed"
+        default=60.0,
+        description="an engine host silent this long under work is killed; sooner, but not before "
+        "10 s, one whose step takes 20 times the longest of those before it",
     )
     host_max_batches: int = Field(
         default=0, ge=0, description="an engine host is renewed after so many batches; 0: never"
@@ -229,8 +249,14 @@ class Settings(BaseSettings):
     max_job_age_s: float = Field(default=31 * 86_400.0, description="then a live job fails")
     tiers: dict[Tier, TierSettings] = Field(
         default_factory=lambda: dict(DEFAULT_TIERS),
-        description="how each tier is served; left out: tiers.json in data_dir, if it is there",
+        description="how each tier is served; left out: tiers.json in data_dir, if it is there; "
+        "a tier that is not named keeps its default",
     )
+
+    @field_validator("tiers")
+    @classmethod
+    def _name_every_tier(cls, named: dict[Tier, TierSettings]) -> dict[Tier, TierSettings]:
+        return {**DEFAULT_TIERS, **named}
 
     @model_validator(mode="before")
     @classmethod
@@ -242,10 +268,10 @@ class Settings(BaseSettings):
         path = Path(folder) / TIERS_FILE
         try:
             tiers = json.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return given
         except (OSError, ValueError) as error:
-            msg = f"{path} cannot be read: run `voxfarm tune` again or delete it ({error})"
+            msg = f"{path} cannot be read: delete it, then run `voxfarm tune` again ({error})"
             raise ValueError(msg) from error
         return {**given, "tiers": tiers}
 

@@ -60,7 +60,7 @@ def _assemble_part(farm: Farm, claimed: StepClaim) -> None:
             tenant, claimed.job_id, claimed.id, claimed.token, name
         )
         try:
-            file = _make(farm, claimed, spec, object_key, name=name, progress=lease.progress)
+            file = _make(farm, claimed, spec, object_key, name=name, lease=lease)
         except (LostAudioError, StoreError) as error:
             if isinstance(error, StoreError) and not is_worth_a_doubt(claimed):
                 raise
@@ -116,13 +116,13 @@ def _make(
     key: str,
     *,
     name: str,
-    progress: Callable[[], None],
+    lease: StepLease,
 ) -> Deliverable:
     """Stitch, encode and upload the part's file."""
     stitcher = Stitcher(in_rate_hz=spec.engine_rate_hz, out_rate_hz=spec.sample_rate_hz)
-    with upload_to(farm.store, key, CONTENT_TYPES[spec.format]) as upload:
+    with upload_to(farm.store, key, CONTENT_TYPES[spec.format], lease.waiting) as upload:
         size_bytes = write_audio(
-            stitcher.blocks(_clips(farm, claimed, progress)),
+            stitcher.blocks(_clips(farm, claimed, lease.progress)),
             encoder_for(spec.format, spec.sample_rate_hz),
             upload,
         )
@@ -135,7 +135,7 @@ def _make(
         content_type=CONTENT_TYPES[spec.format],
         object_key=key,
         size_bytes=size_bytes,
-        sha256=upload.sha256 or _sha256_of_stored(farm, key, size_bytes, progress),
+        sha256=upload.sha256 or _sha256_of_stored(farm, key, size_bytes, lease.progress),
         samples=stitcher.total_samples,
         rate_hz=spec.sample_rate_hz,
         timeline=[
@@ -148,7 +148,7 @@ def _make(
 def _clips(farm: Farm, claimed: StepClaim, progress: Callable[[], None]) -> Iterator[Clip]:
     """The part's clips in order, each checked against its hash. Raises LostAudioError."""
     rows = rows_of(farm, claimed, progress, claimed.part)
-    for row, data in fetched(farm.store, rows):
+    for row, data in fetched(farm.store, rows, progress):
         progress()
         samples = _NOTHING if data is None else samples_of(row, data)
         yield Clip(row.index, samples, row.pause_after_s)

@@ -49,7 +49,7 @@ def close_job(farm: Farm, claimed: StepClaim) -> None:
             for row in rows_of(farm, claimed, lease.progress)
         ),
     )
-    with upload_to(farm.store, key, "application/json") as upload:
+    with upload_to(farm.store, key, "application/json", lease.waiting) as upload:
         size_bytes = write_bytes(_hashed(pieces, digest.update), upload)
     crash_point("manifest.stored")
     manifest = Deliverable(

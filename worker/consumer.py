@@ -5,6 +5,7 @@ from pathlib import Path
 
 from shared.broker import build_celery
 from shared.farm import farm_of
+from shared.leaving import leave_quickly
 from shared.ledger import jobs
 from shared.lifeline import die_with_parent
 from shared.logs import configure_logging
@@ -29,6 +30,7 @@ def main() -> None:
     parser.add_argument("--parent", type=int, help="process id of the node: die when it does")
     args = parser.parse_args()
     die_with_parent(args.parent)
+    leave_quickly()
     name = f"{args.node}-{'-'.join(args.tiers)}"
     configure_logging(name)
     settings = Settings()

@@ -6,6 +6,7 @@ from celery.signals import worker_process_init
 
 from shared.broker import build_celery
 from shared.farm import open_farm
+from shared.leaving import leave_quickly
 from shared.lifeline import die_with_parent
 from shared.logs import configure_logging
 from shared.messages import StepMessage
@@ -39,6 +40,7 @@ class ForkedRunner:
 def main() -> None:
     """Run the cpu worker as a process of its own."""
     die_with_parent()
+    leave_quickly()
     configure_logging("cpu")
     parent = os.getpid()  # the pool's processes are forked from this one
     worker_process_init.connect(lambda **_: die_with_parent(parent), weak=False)

@@ -3,6 +3,7 @@
 from shared.broker import build_celery
 from shared.farm import farm_of
 from shared.farm_secret import load_farm_secret
+from shared.leaving import leave_quickly
 from shared.lifeline import die_with_parent
 from shared.logs import configure_logging
 from shared.messages import DELIVERY_QUEUE
@@ -17,6 +18,7 @@ from worker.webhooks.sending import sender_of
 def main() -> None:
     """Run the deliver worker as a process of its own."""
     die_with_parent()
+    leave_quickly()
     configure_logging("deliver")
     settings = Settings()
     app = build_celery(settings)

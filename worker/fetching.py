@@ -4,8 +4,8 @@ Segments that ended together share an object, so a stretch needs few requests: o
 of the range that its segments cover. Memory is bounded by two stretches.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from itertools import groupby, islice
 from typing import Protocol
@@ -15,6 +15,7 @@ from shared.ledger.segment_records import SegmentRecord
 
 STRETCH = 32  # segments: about 6 MB of speech
 FETCHERS = 4
+LOOK_S = 0.2
 
 
 class Source(Protocol):
@@ -32,8 +33,11 @@ class _Range:
     start_bytes: int
     data: Future[bytes]
 
-    def piece(self, row: SegmentRecord) -> bytes:
+    def piece(self, row: SegmentRecord, progress: Callable[[], None]) -> bytes:
         first = row.offset_bytes - self.start_bytes
+        while not self.data.done():  # its request ends by the store's time limits
+            wait([self.data], timeout=LOOK_S)
+            progress()
         try:
             data = self.data.result()
         except NotFoundError:
@@ -42,11 +46,14 @@ class _Range:
 
 
 def fetched(
-    store: Source, rows: Iterable[SegmentRecord]
+    store: Source,
+    rows: Iterable[SegmentRecord],
+    progress: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[SegmentRecord, bytes | None]]:
     """The rows in order, each with its stored bytes; None for a row without audio.
 
-    The bytes are not checked: they are none where the store has lost them. Raises StoreError.
+    `progress` is called now and then while the store is waited for. The bytes are not checked:
+    they are none where the store has lost them. Raises StoreError.
     """
     rest = iter(rows)
     with ThreadPoolExecutor(FETCHERS, thread_name_prefix="fetch") as pool:
@@ -54,7 +61,7 @@ def fetched(
         while ahead:
             here, ahead = ahead, _ask(store, pool, list(islice(rest, STRETCH)))
             for row, found in here:
-                yield row, None if found is None else found.piece(row)
+                yield row, None if found is None else found.piece(row, progress)
 
 
 def _ask(

@@ -45,7 +45,7 @@ def heal(
     log.warning("job %s: %s", claimed.job_id, found)
     store = DoubtedStore(farm.store) if is_worth_a_doubt(claimed) else farm.store
     lost = []
-    for row, data in fetched(store, rows_of(farm, claimed, progress, claimed.part)):
+    for row, data in fetched(store, rows_of(farm, claimed, progress, claimed.part), progress):
         progress()
         if data is not None and is_lost(row, data):
             lost.append(row)

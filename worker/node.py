@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from shared.errors import HostLostError, SetupError, TransientError
+from shared.leaving import leave_quickly
 from shared.ledger import nodes
 from shared.ledger.database import Database
 from shared.lifeline import die_with_parent
@@ -28,6 +29,7 @@ from shared.scheduling.depth import threads
 from shared.settings import Settings
 from shared.tiers import Tier
 from worker.host.link import HostLink
+from worker.host.pace import HangWatch
 from worker.host.serve import EXIT_OK
 from worker.host.spawn import spawn_host
 from worker.host.wear import WearLimits
@@ -54,6 +56,7 @@ class HostProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._starts: list[float] = []
         self._heard_at = 0.0
+        self._hang_watch = HangWatch(settings.host_silence_s)
         self.link = HostLink(socket_path, silence_s=settings.host_silence_s)
 
     def start(self) -> None:
@@ -95,17 +98,22 @@ class HostProcess:
 
     def kill_if_hung(self) -> None:
         """Kill a host that has been in one step, or has said nothing, for too long."""
-        limit_s = self._settings.host_silence_s
         try:
-            stuck_s = self.link.ping().busy_s
+            vitals = self.link.ping()
             self._heard_at = time.monotonic()
+            stuck = self._hang_watch.hangs(vitals, self._heard_at)
         except TransientError:
-            stuck_s = time.monotonic() - max(self._heard_at, self._starts[-1])
-            if not self.socket_path.exists():  # still loading its engine
-                limit_s = READY_TIMEOUT_S
-        if self._process is not None and self._alive() and stuck_s > limit_s:
+            loading = not self.socket_path.exists()
+            limit_s = READY_TIMEOUT_S if loading else self._settings.host_silence_s
+            stuck = time.monotonic() - max(self._heard_at, self._starts[-1]) > limit_s
+        if self._process is not None and self._alive() and stuck:
             log.warning("the %s engine host is stuck: killing it", self.engine)
             self._process.kill()
+
+    def ask_to_stop(self) -> None:
+        """Have the host finish what is on its device and turn away what waits for it."""
+        if self._process is not None and self._alive():
+            self._process.send_signal(signal.SIGTERM)
 
     def stop(self) -> None:
         """End the host in order, or by force after a while."""
@@ -146,8 +154,8 @@ class Node:
             self._publish()
             for tiers in CONSUMERS:
                 self._start_consumer(tiers)
-            watch = threading.Thread(target=self._watch_for_hangs, daemon=True)
-            watch.start()
+            for host in self._hosts:  # a thread each: one that does not answer holds up no other
+                threading.Thread(target=self._watch_for_hangs, args=(host,), daemon=True).start()
             self._keep_alive()
         except HostLostError as error:
             if not self._stop.is_set():
@@ -197,14 +205,17 @@ class Node:
             command += ["--host", f"{host.engine}={host.socket_path}"]
         self._consumers[tiers] = subprocess.Popen(command)
 
-    def _watch_for_hangs(self) -> None:
+    def _watch_for_hangs(self, host: HostProcess) -> None:
         while not self._stop.wait(1.0):
-            for host in self._hosts:
-                host.kill_if_hung()
+            host.kill_if_hung()
 
     def _end_all(self) -> None:
         for process in self._consumers.values():
             process.send_signal(signal.SIGTERM)
+        # At once as well: else the consumers would wait for all that they have asked it for, which
+        # is several batches, instead of giving back what it has not begun.
+        for host in self._hosts:
+            host.ask_to_stop()
         for process in self._consumers.values():
             _end(process, grace_s=DRAIN_S)
         for host in self._hosts:
@@ -232,6 +243,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--index", type=int, default=0, help="which node of this machine it is")
     args = parser.parse_args(argv)
     die_with_parent()
+    leave_quickly()
     configure_logging(f"node{args.index}")
     settings = Settings()
     with _socket_folder(settings, args.index) as folder:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Connection
 
-from shared.content import fallback_key, seed_for
+from shared.content import seed_for
 from shared.crashpoints import crash_point
 from shared.errors import (
     HostLostError,
@@ -22,8 +22,7 @@ from shared.errors import (
     VoxfarmError,
 )
 from shared.farm import Farm
-from shared.ledger import segments, settling, taking_over
-from shared.ledger.blame import testify
+from shared.ledger import blame, giving_up, segments, taking_over
 from shared.ledger.segments import Claim
 from shared.messages import MESSAGE_VERSION, SynthMessage
 from shared.tiers import Tier
@@ -31,6 +30,7 @@ from worker.assembly.segment_audio import encode_segment
 from worker.engines.base import Utterance
 from worker.host.link import HostLink
 from worker.settling import Outcome, Rendering, settler
+from worker.solitude import Solitude, try_canary
 from worker.watching import JobWatch
 
 log = logging.getLogger(__name__)
@@ -68,18 +68,35 @@ class _Lease:
         if self.watch.has_ended(self.claim.job_id):
             raise ClaimLostError
 
+    def wait(self) -> None:
+        """Keep the claim while others finish: they end by themselves, or are given up."""
+        self.look_for_pause()
+        self.progress()
+
     def look_for_pause(self) -> None:
         if self.watch.is_paused(self.claim.job_id):
             raise JobPausedError
 
     def renew(self) -> None:
         claim, lease_s = self.claim, self.farm.settings.lease_s
-        if not self.farm.database.transact(
-            lambda conn: segments.renew(
-                conn, claim.job_id, claim.index, claim.token, lease_s=lease_s
-            )
-        ):
+
+        def extend(conn: Connection) -> bool:
+            where = (claim.job_id, claim.index, claim.token)
+            mine = segments.renew(conn, *where, lease_s=lease_s)
+            if not mine:
+                blame.forgive(conn, claim)
+            return mine
+
+        if not self.farm.database.transact(extend):
             raise ClaimLostError
+        self.renewed_at = time.monotonic()
+
+    def stand_alone(self, *, alone: bool) -> None:
+        claim, lease_s = self.claim, self.farm.settings.lease_s
+        if not self.farm.database.transact(
+            lambda conn: blame.stand_alone(conn, claim, alone=alone, lease_s=lease_s)
+        ):
+            self.renew()  # which says that it is lost
         self.renewed_at = time.monotonic()
 
 
@@ -91,12 +108,17 @@ class Renderer:
         self.hosts = hosts
         self.watch = watch
         self._settler = settler(farm)
+        self._solitude = Solitude()
 
     def render(self, message: SynthMessage) -> None:
         """Render the segment of a message, unless the message is stale. Never raises."""
         if message.v > MESSAGE_VERSION:
             log.warning("message version %d is newer than this worker", message.v)
             return
+        with self._solitude.among_others():
+            self._render(message)
+
+    def _render(self, message: SynthMessage) -> None:
         try:
             claim = self.farm.database.transact(
                 lambda conn: segments.claim(
@@ -145,19 +167,40 @@ class Renderer:
         host = self.hosts.get(claim.engine)
         if host is None:
             raise TransientError(f"this node does not run the engine {claim.engine}")
+        patient = claim.tier != Tier.RUSH
+        if claim.suspect:  # companions are not kept waiting while it waits to be alone
+            rendering = self._speak_alone(host, lease)
+            with self._settler.on_the_way(claim.job_id) as settle:
+                return settle(rendering, patient=patient)
         with self._settler.on_the_way(claim.job_id) as settle:
-            with self.watch.watching(claim.job_id):
-                samples = host.synthesize(
-                    _utterance(claim),
-                    on_progress=lease.progress,
-                    on_idle=lease.look,
-                    on_waiting=lease.look_for_pause,
-                    alone=claim.suspect,
-                )
-            crash_point("segment.rendered")
-            rate_hz = host.info().sample_rate_hz
-            rendering = Rendering(claim, encode_segment(samples, rate_hz), len(samples), rate_hz)
-            return settle(rendering, patient=claim.tier != Tier.RUSH)
+            return settle(self._speak(host, lease), patient=patient)
+
+    def _speak_alone(self, host: HostLink, lease: _Lease) -> Rendering:
+        """Speak a suspect with nothing beside it, in this process and on the device.
+
+        If it takes us down, its note remains, and says that it stood alone. A phrase that is known
+        to be good goes before, so that a broken node dies of that, and blames nobody's text.
+        """
+        with self.watch.watching(lease.claim.job_id), self._solitude.alone(lease.wait):
+            try_canary(host, on_progress=lease.progress)
+            lease.stand_alone(alone=True)
+            rendering = self._speak(host, lease)
+            lease.stand_alone(alone=False)  # a store that stands still is not its fault
+        return rendering
+
+    def _speak(self, host: HostLink, lease: _Lease) -> Rendering:
+        claim = lease.claim
+        with self.watch.watching(claim.job_id):
+            samples = host.synthesize(
+                _utterance(claim),
+                on_progress=lease.progress,
+                on_idle=lease.look,
+                on_waiting=lease.look_for_pause,
+                alone=claim.suspect,
+            )
+        crash_point("segment.rendered", claim.text)
+        rate_hz = host.info().sample_rate_hz
+        return Rendering(claim, encode_segment(samples, rate_hz), len(samples), rate_hz)
 
     def _take_over(self, claim: Claim) -> Outcome | None:
         """Take audio that another job has had made meanwhile. None: it must be spoken."""
@@ -196,22 +239,17 @@ class Renderer:
         def decide(conn: Connection) -> Outcome:
             crashes = claim.crashes
             if crashed or suspect:
-                blame = testify(
-                    conn,
-                    claim.job_id,
-                    claim.index,
-                    claim.content_key,
-                    crashed=crashed,
-                    suspect=suspect,
-                )
-                if blame is None:
+                held = blame.testify(conn, claim, crashed=crashed, suspect=suspect)
+                if held is None:
                     return Outcome(None, window_is_low=False)
-                if blame.crashes >= self.farm.settings.max_attempts:
-                    return _give_up(conn, claim, blame.token, reason)
-                crashes = blame.crashes
+                if held.crashes >= self.farm.settings.max_attempts:
+                    return _give_up(conn, claim, held.token, reason)
+                crashes = held.crashes
             delay_s = random.uniform(0.2, 1.0) * 2**crashes  # noqa: S311 - jitter
             where = (claim.job_id, claim.index, claim.token)
-            segments.release(conn, *where, delay_s=delay_s, error=reason)
+            mine = segments.release(conn, *where, delay_s=delay_s, error=reason)
+            if not (mine or crashed or suspect):
+                blame.forgive(conn, claim)
             return Outcome(None, window_is_low=True)
 
         try:
@@ -231,12 +269,8 @@ class Renderer:
 
 
 def _give_up(conn: Connection, claim: Claim, token: int, reason: str) -> Outcome:
-    where = (claim.job_id, claim.index, token)
-    if claim.fallback is None:
-        return Outcome(settling.quarantine(conn, *where, reason).step_id, window_is_low=True)
-    key = fallback_key(claim.content_key, claim.fallback.model_dump())
-    segments.fall_back(conn, *where, content_key=key, error=reason)
-    return Outcome(None, window_is_low=True)
+    given_up = giving_up.give_up(conn, claim.job_id, claim.index, token, reason)
+    return Outcome(given_up.step_id, window_is_low=True)
 
 
 def _utterance(claim: Claim) -> Utterance:

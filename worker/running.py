@@ -48,7 +48,7 @@ class StepRunner:
         if claimed is None:
             return
         self._send_next()
-        crash_point(f"{claimed.kind}.claimed")
+        crash_point(f"{claimed.kind}.claimed", claimed.job_id)
         try:
             self.work[claimed.kind](self.farm, claimed)
         except (TransientError, SetupError) as error:  # mended by waiting, or by the operator

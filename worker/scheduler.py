@@ -11,20 +11,24 @@ import threading
 import time
 from functools import partial
 
+from sqlalchemy import Connection
+
 from shared.errors import TransientError
 from shared.farm import Farm, farm_of
 from shared.jobs import JobState
+from shared.leaving import leave_quickly
 from shared.ledger import (
+    abandoned,
+    abandoned_steps,
     deliveries,
+    giving_up,
     jobs,
     marks,
     nodes,
     offers,
     outbox,
     replays,
-    segments,
     set_back,
-    steps,
     webhook_turns,
 )
 from shared.ledger.clock import read_clock
@@ -76,10 +80,7 @@ def longest_of(settings: Settings) -> Longest:
 
 def tick(farm: Farm) -> None:
     """One round of the backstop. Raises TransientError when a store is away."""
-    taken = farm.database.transact(segments.take_back_expired)
-    taken += farm.database.transact(steps.take_back_expired)
-    if taken:
-        log.warning("took back %d expired leases", taken)
+    take_back_expired(farm)
     lost = farm.dispatcher.recover_lost()
     if lost:
         log.warning("took back %d dispatches that the broker had lost", lost)
@@ -87,6 +88,27 @@ def tick(farm: Farm) -> None:
     for pool in POOLS:
         farm.dispatcher.fill(pool.tiers[0])
     tick_webhooks(farm)
+
+
+def take_back_expired(farm: Farm) -> None:
+    """Let others have what leases ran out on, and give up what has taken down too many holders."""
+    lost = farm.database.transact(abandoned.take_back_expired)
+    lost_steps = farm.database.transact(abandoned_steps.take_back_expired)
+    if lost or lost_steps:
+        log.warning("took back %d expired leases", len(lost) + len(lost_steps))
+    for segment in lost:
+        if segment.crashes >= farm.settings.max_attempts:
+            log.warning("segment %s/%d takes down its consumers", segment.job_id, segment.index)
+            where = segment.job_id, segment.index, segment.token
+            farm.database.transact(partial(_give_up, where=where, crashes=segment.crashes))
+    for step in lost_steps:
+        if step.abandoned >= abandoned_steps.MOST_IN_A_ROW:
+            farm.database.transact(partial(abandoned_steps.fail, lost=step))
+
+
+def _give_up(conn: Connection, *, where: tuple[str, int, int], crashes: int) -> None:
+    reason = f"its process died, or fell silent, {crashes} times while it alone was spoken there"
+    giving_up.give_up(conn, *where, reason)
 
 
 def tick_webhooks(farm: Farm) -> None:
@@ -154,6 +176,7 @@ def run(settings: Settings, stop: threading.Event, *, sweep_every_s: float = 60.
 def main() -> None:
     """Run the scheduler as a process of its own."""
     die_with_parent()
+    leave_quickly()
     configure_logging("scheduler")
     stop = threading.Event()
     for signum in (signal.SIGTERM, signal.SIGINT):

@@ -5,7 +5,7 @@ from functools import partial
 from anyio import to_thread
 from fastapi import APIRouter, Request
 
-from api.auth import Tenant
+from api.auth import AskedBy, Tenant
 from api.deps import With
 from api.quoting import quote
 from api.routes.answers import SUBMISSION, refusals, require_json
@@ -27,8 +27,11 @@ def list_tiers(deps: With, _tenant: Tenant) -> TierList:
     openapi_extra=SUBMISSION,
     summary="Quote a job",
 )
-async def quote_job(request: Request, deps: With, tenant: Tenant) -> QuoteView:
-    """The body of a submit, refused where a submit would be. Nothing is written or reserved."""
+async def quote_job(request: Request, deps: With, caller: AskedBy) -> QuoteView:
+    """The body of a submit. Refused where no waiting helps; `admissible` says what does.
+
+    Nothing is written or reserved.
+    """
     require_json(request.headers)
     body = await request.body()
-    return await to_thread.run_sync(partial(quote, deps, tenant, body), limiter=deps.quotes)
+    return await to_thread.run_sync(partial(quote, deps, caller, body), limiter=deps.quotes)

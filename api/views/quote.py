@@ -24,6 +24,7 @@ QUOTE_EXAMPLE: dict[str, JsonValue] = {
     "audio_s": 6.0,
     "wait_s": 12.5,
     "completion_s": 12.9,
+    "admissible": {"ok": True, "code": None, "detail": None, "retry_after_s": None},
     "due_at": "2026-11-30T09:02:00.125000Z",
 }
 
@@ -35,6 +36,21 @@ class SkipView(View):
     start: int
     end: int
     reason: str
+
+
+class AdmissibleView(View):
+    """Whether a submit would be accepted now. What no waiting helps is refused in a quote too."""
+
+    ok: bool
+    code: str | None = Field(
+        default=None,
+        description="what a submit would be refused with: `farm-full`, `over-quota`, "
+        "`webhook-disabled`",
+    )
+    detail: str | None = None
+    retry_after_s: int | None = Field(
+        default=None, description="when to try again; null: it is up to its tenant"
+    )
 
 
 class QuoteView(View):
@@ -61,4 +77,5 @@ class QuoteView(View):
     completion_s: float | None = Field(
         description="expected time until its files are there; null: no rate is known"
     )
+    admissible: AdmissibleView
     due_at: datetime = Field(description="the tier's completion target, were it submitted now")

@@ -6,7 +6,7 @@ from typing import Self
 from pydantic import Field
 
 from api.views.base import View, utc
-from shared.ledger.backlog import Kept
+from shared.ledger.kept import Kept
 from shared.outlook import Outlook
 from shared.settings import TierSettings
 from shared.tiers import Tier
@@ -32,10 +32,10 @@ class BacklogView(View):
 
 
 class KeptView(View):
-    """Promises that fell due: jobs that ended, or should have. Cancelled ones do not count."""
+    """Promises that fell due: they were kept, or their time was over."""
 
     jobs: int
-    met: int = Field(description="ended by their `due_at`, and not as failed")
+    met: int
     share: float | None = Field(description="0 to 1; null: no job")
 
     @classmethod
@@ -56,8 +56,10 @@ class TierView(View):
             "rate; null: not known, since no node is alive or nothing was rendered for a day"
         )
     )
-    met_last_hour: KeptView
+    met_last_hour: KeptView = Field(description="completion: ended by `due_at`, not as failed")
     met_last_day: KeptView
+    first_audio_last_hour: KeptView = Field(description="the first audio was there in time")
+    first_audio_last_day: KeptView
 
 
 class TierList(View):
@@ -65,7 +67,12 @@ class TierList(View):
 
     at: datetime
     rate_audio_s_per_s: float | None = Field(
-        description="audio seconds that the farm makes a second while it has work; null: not known"
+        description=(
+            "audio seconds that the farm makes a second while it has enough to do; null: not known"
+        )
+    )
+    rate_is_bound: bool = Field(
+        description="true: it never had enough to do of late, so this is the most that it may be"
     )
     tiers: list[TierView]
 
@@ -75,6 +82,7 @@ class TierList(View):
         return cls(
             at=utc(outlook.at),
             rate_audio_s_per_s=outlook.rate.audio_s_per_s if outlook.rate else None,
+            rate_is_bound=outlook.rate is not None and outlook.rate.is_bound,
             tiers=[_tier(tier, outlook, targets[tier]) for tier in Tier],
         )
 
@@ -99,6 +107,8 @@ def _tier(tier: Tier, outlook: Outlook, target: TierSettings) -> TierView:
             oldest_age_s=None if oldest_at is None else max(0.0, outlook.at - oldest_at),
         ),
         predicted_wait_s=here.wait_s,
-        met_last_hour=KeptView.of(here.load.last_hour),
-        met_last_day=KeptView.of(here.load.last_day),
+        met_last_hour=KeptView.of(here.last_hour.completion),
+        met_last_day=KeptView.of(here.last_day.completion),
+        first_audio_last_hour=KeptView.of(here.last_hour.first_audio),
+        first_audio_last_day=KeptView.of(here.last_day.first_audio),
     )

@@ -12,8 +12,9 @@ from itertools import count
 from math import ceil
 from typing import Protocol
 
-from benchmarks.simulation.device import SLOTS, batch_s
+from benchmarks.simulation.device import DEVICE, Device
 from benchmarks.simulation.work import Sent, SimJob
+from worker.batching.given import Given
 from worker.batching.policy import Policy, Waiting
 
 TAIL_S = 0.02
@@ -33,8 +34,11 @@ class Dispatch(Protocol):
         """Send up to `room` sentences: (queue, sentence), in order."""
         ...
 
-    def order(self, sent: Sent, number: int) -> tuple[str, float]:
-        """The tier and the due time by which hosts order it; `number` counts what is sent."""
+    def order(self, sent: Sent, number: int) -> tuple[str, float, float]:
+        """What hosts order it by: tier, due time, seconds by which it comes after others.
+
+        `number` counts what is sent.
+        """
         ...
 
 
@@ -48,21 +52,22 @@ class Layout:
     low_water: float = 0.5
     threads_slots: float = 2.0  # of each lane's consumer on each node; two for a rush lane
     least_window: int = 8
-    step_s: float = 0.0  # what hosts expect of a full batch; 0: due times are an order to them only
+    step_s: float = 0.0  # what hosts expect of a full batch; 0: they keep no due times
+    device: Device = DEVICE
 
     def threads(self, lanes: int) -> list[int]:
         """The threads of each lane's consumer on a node."""
         slots = [self.threads_slots] * lanes
         if lanes > 1:
             slots[0] = 2.0
-        return [ceil(s * SLOTS) for s in slots]
+        return [ceil(s * self.device.slots) for s in slots]
 
     def windows(self, lanes: int) -> list[int]:
         """The window of each lane, in sentences; of several lanes the first is rush's."""
         slots = [self.window_slots] * lanes
         if lanes > 1:
             slots[0] = self.rush_window_slots
-        return [max(self.least_window, round(s * SLOTS * self.gpus)) for s in slots]
+        return [max(self.least_window, round(s * self.device.slots * self.gpus)) for s in slots]
 
 
 @dataclass(slots=True, eq=False)
@@ -71,6 +76,7 @@ class _Node:
     waiting: dict[str, Waiting] = field(default_factory=dict)
     owners: dict[str, tuple[int, Sent]] = field(default_factory=dict)
     busy: bool = False
+    given: Given = field(default_factory=Given)
 
 
 class Farm:
@@ -129,9 +135,10 @@ class Farm:
             if node.free[lane]:
                 idle.append(index)
             number = next(self._number)
-            tier, due_at = self._dispatch.order(sent, number)
+            tier, due_at, after_s = self._dispatch.order(sent, number)
             id_ = str(number)
-            node.waiting[id_] = Waiting(id_, tier, due_at, sent.job.chars[sent.place], self.now_s)
+            chars, arrived_s = sent.job.chars[sent.place], self.now_s + after_s
+            node.waiting[id_] = Waiting(id_, tier, due_at, chars, arrived_s)
             node.owners[id_] = (lane, sent)
             touched[index] = None
         for index in touched:
@@ -157,14 +164,18 @@ class Farm:
             now_s=self.now_s,
             due_clock_s=self.now_s,
             step_s=self._layout.step_s,
+            given=node.given,
         )
         if decision.admit:
             node.busy = True
+            node.given = node.given.after(
+                node.waiting.values(), decision.admit, due_clock_s=self.now_s
+            )
             for id_ in decision.admit:
                 del node.waiting[id_]
             self.batches += 1
             self.sentences += len(decision.admit)
-            done_s = self.now_s + batch_s(len(decision.admit))
+            done_s = self.now_s + self._layout.device.batch_s(len(decision.admit))
             self._at(done_s, lambda: self._finish(index, decision.admit))
         elif decision.wait_s is not None:
             self._at(self.now_s + decision.wait_s + _TICK_S, lambda: self._start(index))

@@ -9,20 +9,17 @@ from shared.scheduling.offer import Choice, PoolState
 from shared.scheduling.pools import POOLS, Pool
 from shared.tiers import Tier
 
+_APART_S = 1e-9
+
 
 class Ours:
-    """Two lanes, one for each pool.
+    """Two lanes, one for each pool. Hosts take the equally urgent in the order of sending."""
 
-    `hosts_keep_order`: hosts take what is equally urgent in the order in which it was sent, instead
-    of by due time, so that a flood that is due earlier does not overtake a newcomer there.
-    """
-
-    def __init__(self, pools: tuple[Pool, ...] = POOLS, *, hosts_keep_order: bool = False) -> None:
+    def __init__(self, pools: tuple[Pool, ...] = POOLS) -> None:
         self.lanes: Sequence[Sequence[str]] = [
             [tier.queue for tier in pool.tiers] for pool in pools
         ]
         self._pools = pools
-        self._hosts_keep_order = hosts_keep_order
         self._states = [PoolState() for _ in pools]
         self._sent_s = [0.0 for _ in pools]
         self._tiers = {tier: Backlog(tier) for tier in Tier}
@@ -56,9 +53,9 @@ class Ours:
                 break
         return letters
 
-    def order(self, sent: Sent, number: int) -> tuple[str, float]:
-        """Hosts see the real tier, and the due time or the order of sending."""
-        return sent.job.tier, float(number) if self._hosts_keep_order else sent.segment.due_at
+    def order(self, sent: Sent, number: int) -> tuple[str, float, float]:
+        """Hosts see the real tier and due time; of what is sent at once, each a moment later."""
+        return sent.job.tier, sent.segment.due_at, number * _APART_S
 
     def _apply(self, lane: int, choice: Choice) -> list[tuple[str, Sent]]:
         self._states[lane] = choice.pool

@@ -24,9 +24,9 @@ class Fifo:
         """The oldest jobs first."""
         return [("all", sent) for sent in _drain(self._jobs, room)]
 
-    def order(self, _sent: Sent, number: int) -> tuple[str, float]:
+    def order(self, _sent: Sent, number: int) -> tuple[str, float, float]:
         """Hosts keep the order and know no tier."""
-        return Tier.STANDARD, float(number)
+        return Tier.STANDARD, float(number), 0.0
 
 
 class StrictPriority:
@@ -48,10 +48,10 @@ class StrictPriority:
         tier = self._tiers[lane]
         return [(tier.queue, sent) for sent in _drain(self._jobs[tier], room)]
 
-    def order(self, sent: Sent, number: int) -> tuple[str, float]:
+    def order(self, sent: Sent, number: int) -> tuple[str, float, float]:
         """Hosts take rush first, then standard, then bulk."""
         behind_all_standard = 1e12 if sent.job.tier is Tier.BULK else 0.0
-        return sent.job.tier, behind_all_standard + number
+        return sent.job.tier, behind_all_standard + number, 0.0
 
 
 class WeightedFair:
@@ -89,9 +89,9 @@ class WeightedFair:
             letters.append((self.lanes[lane][0], sent))
         return letters
 
-    def order(self, sent: Sent, number: int) -> tuple[str, float]:
+    def order(self, sent: Sent, number: int) -> tuple[str, float, float]:
         """Hosts take rush first and keep the order of the rest."""
-        return sent.job.tier, float(number)
+        return sent.job.tier, float(number), 0.0
 
     def _tier_start(self, tier: Tier) -> float:
         return max(self._tier_served[tier], self._tier_clock)

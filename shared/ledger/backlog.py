@@ -1,4 +1,4 @@
-"""What waits in each tier, and how the tier has kept its promises. Cheap with 100,000 open rows.
+"""What waits in each tier, and what it did last. Cheap with 100,000 open rows.
 
 Every query reads a partial index, or a bounded number of rows. Paused jobs do not count: they wait
 for their owner, not for the farm.
@@ -7,7 +7,7 @@ for their owner, not for the farm.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, TextClause, and_, case, func, select
+from sqlalchemy import Connection, TextClause, func, select
 
 from shared.jobs import JobState
 from shared.ledger import tables as t
@@ -15,22 +15,8 @@ from shared.ledger.clock import db_now, read_clock
 from shared.scheduling.forecast import Spoken
 from shared.tiers import Tier
 
-HOUR_S, DAY_S = 3_600.0, 86_400.0
 SPOKEN_READ = 500  # the last finished segments of a tier
-SPOKEN_AGE_S = DAY_S
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """Promises that fell due, and how many of them were kept."""
-
-    jobs: int = 0
-    met: int = 0
-
-    @property
-    def share(self) -> float | None:
-        """0 to 1; None when there were none."""
-        return self.met / self.jobs if self.jobs else None
+SPOKEN_AGE_S = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +38,6 @@ class TierLoad:
     """What the ledger knows of a tier. `spoken`: its last finished segments, newest first."""
 
     backlog: Backlog
-    last_hour: Kept
-    last_day: Kept
     spoken: tuple[Spoken, ...]
 
 
@@ -64,8 +48,6 @@ def read(conn: Connection) -> tuple[float, Mapping[Tier, TierLoad]]:
     return now, {
         tier: TierLoad(
             backlog=backlogs[tier],
-            last_hour=_kept(conn, tier, now - HOUR_S, now),
-            last_day=_kept(conn, tier, now - DAY_S, now),
             spoken=spoken(conn, tier),
         )
         for tier in Tier
@@ -128,30 +110,6 @@ def _paused(conn: Connection) -> dict[Tier, tuple[int, int]]:
         .group_by(t.job.c.tier)
     )
     return dict.fromkeys(Tier, (0, 0)) | {Tier(row[0]): (int(row[1]), int(row[2])) for row in rows}
-
-
-def _kept(conn: Connection, tier: Tier, since: float, now: float) -> Kept:
-    """Jobs that ended since then, and jobs that should have and have not.
-
-    A failed job broke its promise; a cancelled one had none any more.
-    """
-    c = t.job.c
-    in_time = and_(c.ended_at <= c.due_at, c.state != JobState.FAILED)
-    ended = conn.execute(
-        select(func.count(), func.coalesce(func.sum(case((in_time, 1), else_=0)), 0)).where(
-            t.IS_SETTLED_JOB, c.tier == tier, c.ended_at >= since
-        )
-    ).one()
-    overdue = conn.execute(
-        select(func.count()).where(
-            t.IS_WAITING_JOB,
-            c.tier == tier,
-            c.due_at >= since,
-            c.due_at < now,
-            c.paused_at.is_(None),
-        )
-    ).scalar_one()
-    return Kept(jobs=ended[0] + overdue, met=int(ended[1]))
 
 
 def spoken(conn: Connection, tier: Tier, *, limit: int = SPOKEN_READ) -> tuple[Spoken, ...]:

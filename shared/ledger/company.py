@@ -102,9 +102,15 @@ def _rendered(row: Row[Any], left: list[Mark], since: float, now: float) -> Rend
 
 
 def _whole(row: Row[Any], left: list[Mark], since: float, now: float) -> Iterator[Mark]:
-    """The marks up to this moment; of one that left none it is known that it stood still."""
+    """The marks up to this moment; of one that left none it is known that it stood still.
+
+    What came after the last mark came soon after it, else it would have left another one.
+    """
     if not row.chars_done:
         return
-    here = Mark(now, row.chars_done, row.segments - row.remaining)
-    yield from left or [Mark(since, here.chars, here.segments)]
-    yield here
+    chars, segments = row.chars_done, row.segments - row.remaining
+    yield from left or [Mark(since, chars, segments)]
+    stood_at = left[-1].at + marks.MARK_EVERY_S if left else since
+    if stood_at < now:
+        yield Mark(stood_at, chars, segments)
+    yield Mark(now, chars, segments)

@@ -33,11 +33,19 @@ class Database:
     """One process's door to the ledger. Thread-safe; not to be carried over a fork.
 
     `transact(work)` runs `work(connection)` in one transaction. Since it may run `work` again
-    after a lock time-out or a lost connection, `work` must hold SQL only.
+    after a lock time-out or a lost connection, `work` must hold SQL only. `busy_timeout_s` is how
+    long SQLite waits for its write lock within one try.
     """
 
-    def __init__(self, url: str, *, pool_size: int = 8, patience_s: float = 30.0) -> None:
-        self._engine = _make_engine(url, pool_size)
+    def __init__(
+        self,
+        url: str,
+        *,
+        pool_size: int = 8,
+        patience_s: float = 30.0,
+        busy_timeout_s: float = BUSY_TIMEOUT_S,
+    ) -> None:
+        self._engine = _make_engine(url, pool_size, busy_timeout_s)
         self._reader = self._engine.execution_options(voxfarm_reading=True)
         self._patience_s = patience_s
 
@@ -102,7 +110,7 @@ def open_database(url: str, *, pool_size: int = 8) -> Iterator[Database]:
         database.close()
 
 
-def _make_engine(url: str, pool_size: int) -> Engine:
+def _make_engine(url: str, pool_size: int, busy_timeout_s: float) -> Engine:
     parsed = make_url(url)
     if parsed.get_backend_name() != "sqlite":
         if parsed.drivername == "postgresql":
@@ -130,7 +138,7 @@ def _make_engine(url: str, pool_size: int) -> Engine:
         parsed,
         pool_size=pool_size,
         max_overflow=pool_size,
-        connect_args={"timeout": BUSY_TIMEOUT_S, "check_same_thread": False},
+        connect_args={"timeout": busy_timeout_s, "check_same_thread": False},
     )
     event.listen(engine, "connect", _configure_sqlite)
     event.listen(engine, "begin", _begin_immediate)

@@ -1,4 +1,4 @@
-"""What has been asked of the farm and how fast it works: live jobs, backlogs, recent renderings.
+"""What has been asked of the farm and is not done: live jobs, and what each tenant has waiting.
 
 Knows rows; what follows from them is decided by whoever asks.
 """
@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, Connection, ScalarSelect, case, func, select, text
 
 from shared.ledger import tables as t
-from shared.ledger.clock import read_clock
 from shared.tenants import TenantBacklog
 from shared.tiers import Tier
 
@@ -22,15 +21,6 @@ class LiveJob:
     due_at: float
     audio_s: float
     done: float
-
-
-@dataclass(frozen=True, slots=True)
-class Rendering:
-    """A finished segment: claimed and committed at, in epoch seconds, and its audio's length."""
-
-    began_at: float
-    ended_at: float
-    audio_s: float
 
 
 def live_jobs(conn: Connection) -> list[LiveJob]:
@@ -68,34 +58,6 @@ def tenant_backlog(conn: Connection, tenant: str) -> TenantBacklog:
         ).where(c.ended_at.is_(None), c.tenant == tenant)
     ).one()
     return TenantBacklog(audio_s=float(row.audio_s), jobs=row.jobs)
-
-
-def renderings(conn: Connection, *, within_s: float, limit: int) -> list[Rendering]:
-    """The newest finished segments of the last `within_s` seconds, at most `limit` of each tier.
-
-    Where a tier has more, all tiers begin where that one does: what is returned is whole.
-    """
-    since = read_clock(conn) - within_s
-    found = list[Rendering]()
-    for tier in Tier:
-        newest = _newest(conn, tier, since, limit)
-        if len(newest) == limit:
-            since = newest[-1].ended_at
-        found += newest
-    return sorted(
-        (one for one in found if one.ended_at >= since), key=lambda r: r.ended_at, reverse=True
-    )
-
-
-def _newest(conn: Connection, tier: Tier, since: float, limit: int) -> list[Rendering]:
-    c = t.segment.c
-    rows = conn.execute(
-        select(c.claimed_at, c.done_at, c.samples, c.rate_hz)
-        .where(t.IS_SPOKEN, c.tier == tier, c.done_at >= since, c.claimed_at.is_not(None))
-        .order_by(c.done_at.desc())
-        .limit(limit)
-    )
-    return [Rendering(row.claimed_at, row.done_at, row.samples / row.rate_hz) for row in rows]
 
 
 def _part_sum(column: ColumnElement[int]) -> ScalarSelect[int]:

@@ -120,6 +120,8 @@ def _reopen_segments(
                 attempt=0,
                 crashes=0,
                 suspect=False,
+                abandoned=0,
+                blamed_token=0,
                 lease_until=None,
                 not_before=db_now(),
                 follows=follow,

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, bindparam, func, select, update
 
-from shared.deadlines import job_due_at
+from shared.deadlines import first_due_at, job_due_at
 from shared.errors import NotFoundError
 from shared.ids import new_id
 from shared.jobs import ALIVE, DEFAULT_RETENTION_S, JOB_TRANSITIONS, JobSpec, JobState
@@ -102,6 +102,7 @@ def accept(
         if earlier is not None:
             return Accepted(earlier, None, replayed=True)
     job_id, step_id, now = new_id(), new_id(), read_clock(conn)
+    due_at = job_due_at(now, len(new.text), target)
     told = told_columns(conn, new.tenant, new.webhook, mark_of, now)
     if new.idempotency_key is not None:
         replays.remember(
@@ -120,7 +121,8 @@ def accept(
             characters=len(new.text),
             expected_audio_s=new.expected_audio_s,
             created_at=now,
-            due_at=job_due_at(now, len(new.text), target),
+            due_at=due_at,
+            first_due_at=first_due_at(now, due_at, target),
             retention_s=new.retention_s,
             **told,
         )
@@ -198,6 +200,14 @@ def read_text(conn: Connection, job_id: str) -> tuple[str, list[tuple[str, int, 
     """(whole text, chapters as submitted) of a job."""
     row = conn.execute(select(t.job_text).where(t.job_text.c.job_id == job_id)).one()
     return row.text, [tuple(chapter) for chapter in json.loads(row.chapters)]
+
+
+def text_length(conn: Connection, job_id: str) -> int | None:
+    """How many characters the kept text of a job has; None: it is not kept (any more)."""
+    text = conn.execute(
+        select(t.job_text.c.text).where(t.job_text.c.job_id == job_id)
+    ).scalar_one_or_none()
+    return None if text is None else len(text)
 
 
 def cancel(conn: Connection, tenant: str, job_id: str) -> JobRecord:

@@ -41,6 +41,13 @@ def told_columns(
     return told
 
 
+def require_usable(conn: Connection, tenant: str, named: NamedWebhook) -> None:
+    """Raise ConflictError where a job that names this webhook would be refused. Makes none."""
+    webhook_id = webhooks.find(conn, tenant, named.url)
+    if webhook_id is not None:
+        webhooks.require_enabled(conn, webhook_id)
+
+
 def is_progress_told(conn: Connection, tenant: str, own_events: Collection[str]) -> bool:
     """Whether anybody is told how a job goes on, whose own webhook is told these events."""
     return EventType.PROGRESS in own_events or webhooks.wants_progress(conn, tenant)

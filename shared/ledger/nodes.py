@@ -86,12 +86,6 @@ def fleets(conn: Connection) -> list[Fleet]:
     return [Fleet(row.nodes, row.slots, bool(row.pads)) for row in conn.execute(_FLEETS)]
 
 
-def live_nodes(conn: Connection) -> int:
-    """How many nodes are alive, whatever they run."""
-    alive = t.node.c.heartbeat_at >= db_now() - NODE_SILENCE_S
-    return int(conn.execute(select(func.count(t.node.c.id.distinct())).where(alive)).scalar_one())
-
-
 def forget_silent(conn: Connection, after_s: float = 3_600.0) -> int:
     """Delete nodes that have been silent for long. Returns how many."""
     gone = conn.execute(delete(t.node).where(t.node.c.heartbeat_at < read_clock(conn) - after_s))

@@ -7,6 +7,7 @@ that is being deleted. Knows no bytes and no store.
 """
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 from sqlalchemy import Connection, Float, bindparam, case, delete, exists, select, update
 from sqlalchemy.dialects import postgresql, sqlite
@@ -16,6 +17,15 @@ from shared.ledger import tables as t
 from shared.ledger.clock import db_now, read_clock
 
 _o = t.stored_object.c
+_ASKED_AT_ONCE = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """How an object is kept: its references, and whether its end has been decided."""
+
+    refs: int
+    ends: bool
 
 
 def _refer(insert: type[sqlite.Insert] | type[postgresql.Insert]) -> Insert:
@@ -144,3 +154,18 @@ def stored_by(conn: Connection, job_id: str) -> frozenset[str]:
     """Keys of all objects that a job stored and the ledger knows."""
     rows = conn.execute(select(_o.key).where(_o.job_id == job_id))
     return frozenset(rows.scalars())
+
+
+def keeping(conn: Connection, keys: Collection[str]) -> dict[str, Keeping]:
+    """How those of these objects are kept that the ledger knows."""
+    found = {}
+    ordered = sorted(keys)
+    for first in range(0, len(ordered), _ASKED_AT_ONCE):
+        some = ordered[first : first + _ASKED_AT_ONCE]
+        rows = conn.execute(
+            select(_o.key, _o.refs, _o.condemned_at, _o.doomed_at).where(_o.key.in_(some))
+        )
+        for row in rows:
+            ends = row.condemned_at is not None or row.doomed_at is not None
+            found[row.key] = Keeping(row.refs, ends)
+    return found

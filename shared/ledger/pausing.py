@@ -7,7 +7,7 @@ segments move by the time that it stood still, so that it neither overtakes othe
 late for it.
 """
 
-from sqlalchemy import Connection, update
+from sqlalchemy import Connection, case, update
 
 from shared.errors import ConflictError
 from shared.jobs import JobState
@@ -58,7 +58,15 @@ def resume(conn: Connection, tenant: str, job_id: str) -> JobRecord:
         resumed = conn.execute(
             update(t.job)
             .where(t.job.c.id == job_id, t.job.c.paused_at == paused_at)
-            .values(paused=False, paused_at=None, due_at=t.job.c.due_at + stood_s)
+            .values(
+                paused=False,
+                paused_at=None,
+                due_at=t.job.c.due_at + stood_s,
+                first_due_at=case(
+                    (t.job.c.started_at.is_(None), t.job.c.first_due_at + stood_s),
+                    else_=t.job.c.first_due_at,
+                ),
+            )
         )
         if resumed.rowcount:
             conn.execute(

@@ -6,7 +6,7 @@ commit is untouched, so a worker left over from the round before changes nothing
 
 from collections.abc import Sequence
 
-from sqlalchemy import ColumnElement, Connection, exists, func, select, update
+from sqlalchemy import ColumnElement, Connection, case, exists, func, select, update
 
 from shared.errors import ConflictError
 from shared.jobs import JobState
@@ -46,6 +46,13 @@ def retry(conn: Connection, tenant: str, job_id: str) -> JobRecord:
             round=t.job.c.round + 1,
             retried_at=now,
             due_at=t.job.c.due_at + (now - t.job.c.ended_at),
+            first_due_at=case(
+                (
+                    t.job.c.started_at.is_(None),
+                    t.job.c.first_due_at + (now - t.job.c.ended_at),
+                ),
+                else_=t.job.c.first_due_at,
+            ),
             rendered_at=None,
             ended_at=None,
             expires_at=None,
@@ -123,6 +130,8 @@ def _reopen_segments(conn: Connection, job_id: str, now: float, *, stood_s: floa
             attempt=0,
             crashes=0,
             suspect=False,
+            abandoned=0,
+            blamed_token=0,
             lease_until=None,
             not_before=now,
             done_at=None,

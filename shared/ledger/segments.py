@@ -23,9 +23,9 @@ from sqlalchemy import (
 
 from shared.jobs import Fallback, JobState
 from shared.ledger import tables as t
-from shared.ledger.clock import db_now, read_clock
+from shared.ledger.clock import db_now
 from shared.ledger.offers import refresh_heads
-from shared.segments import SegmentState
+from shared.segments import SUSPICIOUS, SegmentState
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +69,21 @@ _CLAIM = (
         _c.dispatch_no == _NUMBER,
         or_(
             _c.state == SegmentState.DISPATCHED,
-            and_(_c.state == SegmentState.LEASED, _c.lease_until < db_now()),
+            # One lost while it ran alone is left to the scheduler: that counts (`abandoned`).
+            and_(
+                _c.state == SegmentState.LEASED,
+                _c.lease_until < db_now(),
+                _c.alone_token != _c.token,
+            ),
         ),
         _JOB_GOES_ON,
     )
     .values(
+        abandoned=case((_c.state == SegmentState.LEASED, _c.abandoned + 1), else_=_c.abandoned),
+        suspect=or_(
+            _c.suspect,
+            and_(_c.state == SegmentState.LEASED, _c.abandoned + 1 >= SUSPICIOUS),
+        ),
         state=SegmentState.LEASED,
         attempt=_c.attempt + 1,
         token=_c.token + 1,
@@ -158,6 +168,8 @@ _FALL_BACK = (
         attempt=case((_c.state == SegmentState.LEASED, _c.attempt - 1), else_=_c.attempt),
         crashes=0,
         suspect=False,
+        abandoned=0,
+        blamed_token=0,
         not_before=db_now(),
         lease_until=None,
         error=bindparam("the_error"),
@@ -187,6 +199,7 @@ _RELEASE = (
     .values(
         state=SegmentState.PENDING,
         attempt=_c.attempt - 1,
+        abandoned=0,
         not_before=db_now() + bindparam("the_delay_s"),
         lease_until=None,
         error=bindparam("the_error"),
@@ -225,23 +238,6 @@ def put_back(conn: Connection, job_id: str, index: int, token: int) -> bool:
         return False
     refresh_heads(conn, [job_id])
     return True
-
-
-def take_back_expired(conn: Connection) -> int:
-    """Return segments whose lease ran out to the waiting ones. Returns how many."""
-    taken = conn.execute(
-        update(t.segment)
-        .where(
-            t.IS_IN_FLIGHT,
-            t.segment.c.state == SegmentState.LEASED,
-            t.segment.c.lease_until < read_clock(conn),
-        )
-        .values(state=SegmentState.PENDING, lease_until=None, error="lease expired")
-        .returning(t.segment.c.job_id)
-    )
-    job_ids = taken.scalars().all()
-    refresh_heads(conn, job_ids)
-    return len(job_ids)
 
 
 def counts_by_tier_and_state(conn: Connection) -> dict[tuple[str, str], int]:

@@ -158,7 +158,7 @@ _SETTLE = (
         chars_done=_p.chars_done + bindparam("the_chars"),
         audio_s=_p.audio_s + bindparam("the_audio_s"),
     )
-    .returning(_p.remaining, _p.segments_total, _p.marked_at, db_now().label("now"))
+    .returning(_p.remaining, _p.audio_s, _p.marked_at, db_now().label("now"))
 )
 _FIRST_AUDIO = (
     update(t.job).where(t.job.c.id == JOB, t.job.c.started_at.is_(None)).values(started_at=db_now())
@@ -193,7 +193,7 @@ def settle(conn: Connection, job_id: str, tallies: Mapping[int, Tally]) -> dict[
     counted = {part: _count(conn, job_id, part, tallies[part]) for part in sorted(tallies)}
     ready: dict[int, str] = {}
     for part, row in counted.items():
-        if row.remaining == row.segments_total - tallies[part].segments:
+        if row.audio_s == tallies[part].audio_s > 0:  # what was given up is not to be heard
             conn.execute(_FIRST_AUDIO, {"the_job": job_id})
         if (row.remaining or part) and marks.is_due(row.marked_at, row.now):
             marks.leave(conn, job_id, part, row.now)

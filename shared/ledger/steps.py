@@ -7,6 +7,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     and_,
+    case,
     delete,
     exists,
     func,
@@ -33,6 +34,9 @@ class StepClaim:
     part: int
     token: int
     attempt: int
+
+
+_WAS_LEASED = t.step.c.state == StepState.LEASED
 
 
 def insert(conn: Connection, job_id: str, kind: StepKind, *, part: int = t.WHOLE_JOB) -> str:
@@ -75,8 +79,9 @@ def claim(conn: Connection, step_id: str, dispatch_no: int, *, lease_s: float) -
             job_alive(),
         )
         .values(
+            abandoned=case((_WAS_LEASED, t.step.c.abandoned + 1), else_=t.step.c.abandoned),
+            attempt=t.step.c.attempt + case((_WAS_LEASED, 0), else_=1),
             state=StepState.LEASED,
-            attempt=t.step.c.attempt + 1,
             token=t.step.c.token + 1,
             lease_until=now + lease_s,
         )
@@ -99,6 +104,8 @@ def renew(conn: Connection, claimed: StepClaim, *, lease_s: float) -> bool:
         )
         .values(lease_until=db_now() + lease_s)
     )
+    if renewed.rowcount != 1:
+        _forgive(conn, claimed)
     return renewed.rowcount == 1
 
 
@@ -160,24 +167,22 @@ def release(
             attempt=t.step.c.attempt - (0 if burn else 1),
             lease_until=None,
             not_before=db_now() + delay_s,
+            abandoned=0,
             error=error[:500],
         )
     )
+    if released.rowcount != 1:
+        _forgive(conn, claimed)
     return released.rowcount == 1
 
 
-def take_back_expired(conn: Connection) -> int:
-    """Return steps whose lease ran out to the waiting ones. Returns how many."""
-    taken = conn.execute(
+def _forgive(conn: Connection, claimed: StepClaim) -> None:
+    """A holder turns up late: then the leases that ran out were no deaths."""
+    conn.execute(
         update(t.step)
-        .where(
-            t.IS_OPEN_STEP,
-            t.step.c.state == StepState.LEASED,
-            t.step.c.lease_until < read_clock(conn),
-        )
-        .values(state=StepState.PENDING, lease_until=None, error="lease expired")
+        .where(t.IS_OPEN_STEP, t.step.c.id == claimed.id, t.step.c.token >= claimed.token)
+        .values(abandoned=0)
     )
-    return taken.rowcount
 
 
 def dispatched_before(conn: Connection, age_s: float) -> list[StepMessage]:

@@ -64,6 +64,7 @@ job = Table(
     Column("parts_remaining", Integer, nullable=False, default=0),
     Column("created_at", Float(53), nullable=False),
     Column("due_at", Float(53), nullable=False),
+    Column("first_due_at", Float(53), comment="target of its first audio"),
     Column("planned_at", Float(53)),
     Column("started_at", Float(53)),
     Column("rendered_at", Float(53)),
@@ -145,6 +146,25 @@ Index(
     job.c.state,
     sqlite_where=text("state IN ('completed', 'partial', 'failed')"),
     postgresql_where=text("state IN ('completed', 'partial', 'failed')"),
+)
+IS_HEARD_JOB = text("job.started_at IS NOT NULL AND job.first_due_at IS NOT NULL")
+IS_UNHEARD_JOB = text("job.started_at IS NULL AND job.first_due_at IS NOT NULL")
+Index(
+    "ix_job_heard",
+    job.c.tier,
+    job.c.started_at,
+    job.c.first_due_at,
+    sqlite_where=text("started_at IS NOT NULL AND first_due_at IS NOT NULL"),
+    postgresql_where=text("started_at IS NOT NULL AND first_due_at IS NOT NULL"),
+)
+Index(
+    "ix_job_unheard",
+    job.c.tier,
+    job.c.first_due_at,
+    job.c.state,
+    job.c.paused_at,
+    sqlite_where=text("started_at IS NULL AND first_due_at IS NOT NULL"),
+    postgresql_where=text("started_at IS NULL AND first_due_at IS NOT NULL"),
 )
 Index(
     "ix_job_paused",
@@ -258,6 +278,30 @@ segment = Table(
     Column("attempt", Integer, nullable=False, default=0),
     Column("crashes", Integer, nullable=False, default=0),
     Column("suspect", Boolean, nullable=False, default=False),
+    Column(
+        "abandoned",
+        Integer,
+        nullable=False,
+        default=0,
+        server_default="0",
+        comment="leases in a row that ran out without another word of their holder",
+    ),
+    Column(
+        "alone_token",
+        Integer,
+        nullable=False,
+        default=0,
+        server_default="0",
+        comment="the claim under which nothing else runs in its consumer",
+    ),
+    Column(
+        "blamed_token",
+        Integer,
+        nullable=False,
+        default=0,
+        server_default="0",
+        comment="the newest claim that counts as a crash: each counts once",
+    ),
     Column("fallback", Boolean, nullable=False, default=False, server_default=false()),
     Column("token", Integer, nullable=False, default=0),
     Column("lease_until", Float(53)),
@@ -353,6 +397,14 @@ step = Table(
     Column("created_at", Float(53), nullable=False),
     Column("done_at", Float(53)),
     Column("error", Text),
+    Column(
+        "abandoned",
+        Integer,
+        nullable=False,
+        default=0,
+        server_default="0",
+        comment="leases in a row that ran out without another word of their holder",
+    ),
     UniqueConstraint("job_id", "kind", "part", "round"),
 )
 IS_OPEN_STEP = text("step.state IN ('pending', 'dispatched', 'leased')")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, case, func, select, update
+from sqlalchemy import Connection, Row, Select, case, func, select, update
 
 from shared.errors import ConflictError, LedgerBusyError, NotFoundError, UsageError
 from shared.ids import new_id
@@ -60,15 +60,30 @@ def find_or_make(conn: Connection, tenant: str, url: str, mark_of: MarkOf) -> st
 
     However many ask at once, there is one. It stays locked until the transaction ends.
     """
-    digest = hashlib.sha256(url.encode()).hexdigest()
-    mine = (t.webhook.c.tenant == tenant, t.webhook.c.url_sha256 == digest)
-    found = select(t.webhook.c.id).where(*mine).with_for_update()
+    digest = _digest(url)
+    found = _at(tenant, digest).with_for_update()
     for _ in range(_TRIES):
         webhook_id = conn.execute(found).scalar_one_or_none()
         if webhook_id is not None:
             return str(webhook_id)
         _make(conn, SecretIdentity(tenant, new_id(), 1), url, digest, mark_of)
     raise LedgerBusyError("the webhook is removed and made again too quickly")
+
+
+def find(conn: Connection, tenant: str, url: str) -> str | None:
+    """The id of the webhook at a URL in its normal form, if there is one."""
+    found = conn.execute(_at(tenant, _digest(url))).scalar_one_or_none()
+    return None if found is None else str(found)
+
+
+def _digest(url: str) -> str:
+    return hashlib.sha256(url.encode()).hexdigest()
+
+
+def _at(tenant: str, digest: str) -> Select[Any]:
+    return select(t.webhook.c.id).where(
+        t.webhook.c.tenant == tenant, t.webhook.c.url_sha256 == digest
+    )
 
 
 def _make(conn: Connection, secret: SecretIdentity, url: str, digest: str, mark_of: MarkOf) -> None:

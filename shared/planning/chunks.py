@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import compress, islice
 
 from shared.planning.cut import cut
-from shared.planning.manuscript import UNSPEAKABLE, Manuscript
+from shared.planning.manuscript import CLOSERS, IDEOGRAPH, UNSPEAKABLE, WORD, Manuscript
 from shared.planning.pieces import Break
 from shared.planning.scripts import script_of
 from shared.planning.sentences import inner_ends
@@ -22,7 +22,10 @@ from shared.segments import SegmentKind
 _SKIP = re.compile(r"u++(?:[ \nmdo]+u+)*+[md]*|s(?:[ \nmd]*s)*+[md]*")
 _WORD = re.compile(r"[wh]")
 _MARKS = re.compile(r"[md]+")
-_END_MARK = re.compile(r"\s*([.!?。！？]+)")
+_END_MARK = re.compile(r"\s*([.!?]+)")  # over `plain`, where every script's end marks are alike
+_ENDED = re.compile(rf"[.!?…。！？｡．۔؟।॥։⸮;][\"'{CLOSERS}\s]*$")
+_CLAUSE_END = re.compile(r"[\s,;:，；：、،]+$")
+_FULL_WIDTH = str.maketrans(".!?", "。！？")
 _NAMED_SYMBOLS = 3  # at most so many symbols of a run are named
 
 
@@ -123,11 +126,21 @@ def _fitted(
 def _keep_end_mark(
     manuscript: Manuscript, found: list[Chunk], start: int, end: int, limit: int
 ) -> None:
-    """Say "I like it." of "I like it ☕.": the voice has to fall where the sentence ends."""
-    mark = _END_MARK.match(manuscript.text, start, end)
-    speech = found[-2] if len(found) > 1 else found[-1]
-    if mark and speech.kind is SegmentKind.SPEECH and len(speech.text) + len(mark[1]) <= limit:
-        speech.text += mark[1]
+    """Say "I like it." of "I like it ☕.": the voice has to fall where the sentence ends.
+
+    The mark is one of the script that the speech ends in, whatever was written after the skip, and
+    takes the place of a comma. Speech that has an end of its own gets no second one.
+    """
+    mark = _END_MARK.match(manuscript.plain, start, end)
+    speech = next((one for one in reversed(found) if one.kind is SegmentKind.SPEECH), None)
+    if mark is None or speech is None or _ENDED.search(speech.text):
+        return
+    text = _CLAUSE_END.sub("", speech.text)
+    last = manuscript.shape.rfind(IDEOGRAPH, speech.start, speech.end)
+    in_ideographs = last > manuscript.shape.rfind(WORD, speech.start, speech.end)
+    text += mark[1].translate(_FULL_WIDTH) if in_ideographs else mark[1]
+    if len(text) <= limit:
+        speech.text = text
         speech.whole = False
 
 

@@ -19,6 +19,19 @@ _THREADS_PADDED = 4  # as many again, for the host to choose from when a batch e
 _THREADS_SINGLE = 3  # of a node with one slot, beside those that wait to be committed together
 
 
+# Sentences a slot when no device waits: one renders, others are encoded and stored, for half as
+# long as a batch takes.
+_DEEP = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How many sentences nodes have in hand when there is enough for all, and at most."""
+
+    enough: float
+    most: float
+
+
 @dataclass(frozen=True, slots=True)
 class Fleet:
     """Nodes that are alive and alike: each holds `slots` sentences of an engine at once."""
@@ -39,6 +52,17 @@ def threads(slots: int, *, rush: bool, pads: bool, settling: int) -> int:
     if rush:
         return slots * _THREADS_RUSH
     return ceil(slots * (_THREADS_PADDED if pads else _THREADS))
+
+
+def room(fleets: Collection[Fleet], *, settling: int, max_batch: int) -> Room:
+    """For sentences of which a batch takes so many; all consumers of these nodes together."""
+    most = sum(
+        fleet.nodes * threads(fleet.slots, rush=rush, pads=fleet.pads, settling=settling)
+        for fleet in fleets
+        for rush in (True, False)
+    )
+    filled = sum(fleet.nodes * min(fleet.slots, max_batch) for fleet in fleets)
+    return Room(_DEEP * filled, most)
 
 
 def window(

@@ -7,13 +7,17 @@ characters but share the same devices.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import fmean
 
+from shared.scheduling.depth import Room
 from shared.tiers import Tier
 
-LATELY_S = 60.0
-ENOUGH_LATELY = 128  # segments; with fewer, older ones are looked at too
 STRETCH = 32  # segments that a rate is read from: some full batches
 FEWEST = 8
+LATELY_S = 60.0
+ENOUGH_LATELY = 4  # stretches of the last minute; with fewer, NEWEST older ones are looked at too
+NEWEST = 8
+FULL = 0.75  # of the fullest stretch: below, one says less of what the devices can do
 _PRIOR_AUDIO_S = 60.0  # how much measured audio it takes to outweigh what an engine says of itself
 
 
@@ -29,59 +33,94 @@ class Spoken:
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """What the farm makes while it has work: seconds of audio per second."""
+    """What the farm makes while it has work: seconds of audio per second.
+
+    `is_bound`: it never had enough to do, so that this is only the most that it may be able to.
+    """
 
     audio_s_per_s: float
     segments: int  # how many it was read from
+    is_bound: bool = False
 
 
-def rate_of(samples: Sequence[Sequence[Spoken]], *, now_s: float, nodes: int) -> Rate | None:
-    """The rate while there was much to do, whatever idle time lay between; None: not known.
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """A run of segments: its rate if the devices had enough to do, and whether they had, 0 to 1."""
 
-    `samples` holds each tier's last segments. They are looked at a stretch at a time, and the
-    better quarter of the stretches counts from its lower end: a device that is given one sentence
-    at a time shows little of what it can do. Too few segments show nothing, and with no node alive
-    there is no rate.
+    done_at: float
+    audio_s_per_s: float
+    full: float
+
+
+def rate_of(
+    samples: Sequence[Sequence[Spoken]], *, now_s: float, rooms: Sequence[Room]
+) -> Rate | None:
+    """The rate while there was enough to do, whatever quiet times lay between; None: not known.
+
+    `samples` holds each tier's last segments, `rooms` how many of them the nodes alive have in
+    hand, for their batches differ in size. They are looked at a stretch at a time, and only the
+    fullest stretches count: a device that is given a sentence at a time takes nearly as long for it
+    as for a batch. Of the newest of them the better quarter counts, from its lower end. Too few
+    segments show nothing, and with no node alive there is no rate.
     """
-    spoken = _together(samples)
-    lately = [one for one in spoken if one.done_at >= now_s - LATELY_S]
-    looked_at = lately if len(lately) > ENOUGH_LATELY else spoken
-    if len(looked_at) <= FEWEST or not nodes:
+    spoken = _together(samples, rooms)
+    stretches = [
+        stretch
+        for start in range(0, len(spoken) - FEWEST, STRETCH)
+        if (stretch := _stretch(spoken[start : start + STRETCH + 1]))
+    ]
+    if not stretches:
         return None
-    rates = sorted(
-        rate
-        for start in range(0, len(looked_at) - FEWEST, STRETCH)
-        if (rate := _stretch_rate(looked_at[start : start + STRETCH + 1], nodes))
-    )
-    return Rate(rates[len(rates) * 3 // 4], len(looked_at)) if rates else None
+    fullest = max(stretch.full for stretch in stretches)
+    counted = [stretch for stretch in stretches if stretch.full >= FULL * fullest]
+    lately = [stretch for stretch in counted if stretch.done_at >= now_s - LATELY_S]
+    counted = lately if len(lately) >= ENOUGH_LATELY else counted[-NEWEST:]
+    rates = sorted(stretch.audio_s_per_s for stretch in counted)
+    return Rate(rates[len(rates) * 3 // 4], len(spoken), is_bound=fullest < FULL)
 
 
-def _stretch_rate(spoken: Sequence[Spoken], nodes: int) -> float | None:
-    """Audio seconds a second from the first completion to the last, without idle time.
+def _stretch(run: Sequence[tuple[Spoken, Room]]) -> _Stretch | None:
+    """From the first completion to the last, without idle time; None: it shows nothing.
 
-    Time is idle when no segment was claimed. With fewer segments at once than there are nodes the
-    rate grows by that factor, since the other nodes stood by.
+    Time is idle when no segment was claimed. What is done in a second is what one segment in hand
+    comes to, times those in hand (Little's law). Had there been more at once than there were, each
+    would have taken no less time: so with fewer than `room.enough` the rate is the most that the
+    devices can do. With more than `room.most` they ended too close together to be timed, or nodes
+    have gone since.
     """
+    spoken = [one for one, _ in run]
+    room = Room(fmean(room.enough for _, room in run), max(room.most for _, room in run))
     busy_s, claimed_at = 0.0, float("inf")
     for before, one in reversed([*pairwise(spoken)]):
         claimed_at = min(claimed_at, one.claimed_at)
         busy_s += max(0.0, one.done_at - max(before.done_at, claimed_at))
-    if busy_s <= 0:
-        return None
     counted = spoken[1:]  # the first one only begins the time
-    at_once = max(1.0, sum(one.done_at - one.claimed_at for one in counted) / busy_s)
-    return sum(one.audio_s for one in counted) / busy_s * max(1.0, nodes / at_once)
+    in_hand_s = sum(max(0.0, one.done_at - one.claimed_at) for one in counted)
+    audio_s = sum(one.audio_s for one in counted)
+    if min(in_hand_s, audio_s, room.enough) <= 0:
+        return None
+    at_once = in_hand_s / busy_s if busy_s > 0 else room.most
+    counts_as = min(max(at_once, room.enough), room.most)
+    rate = audio_s / in_hand_s * counts_as
+    return _Stretch(spoken[-1].done_at, rate, min(1.0, at_once / room.enough))
 
 
-def _together(samples: Sequence[Sequence[Spoken]]) -> list[Spoken]:
+def _together(
+    samples: Sequence[Sequence[Spoken]], rooms: Sequence[Room]
+) -> list[tuple[Spoken, Room]]:
     """All samples as one, by time of completion, from where all of them are complete."""
     full = max((len(sample) for sample in samples), default=0)
     since = max(
         (min(one.done_at for one in sample) for sample in samples if len(sample) == full > 0),
         default=0.0,
     )
-    merged = [one for sample in samples for one in sample if one.done_at >= since]
-    return sorted(merged, key=lambda one: one.done_at)
+    merged = [
+        (one, room)
+        for sample, room in zip(samples, rooms, strict=True)
+        for one in sample
+        if one.done_at >= since
+    ]
+    return sorted(merged, key=lambda pair: pair[0].done_at)
 
 
 def audio_per_char_s(spoken: Sequence[Spoken], *, chars_per_audio_s: float) -> float:

@@ -74,3 +74,17 @@ def assembly_s(audio_s: float, format_: AudioFormat, past: Sequence[Assembled]) 
     took_s = _PRIOR_AUDIO_S / _X_REAL_TIME[format_]
     took_s += sum(max(0.0, one.took_s - _OVERHEAD_S) for one in past)
     return _OVERHEAD_S + audio_s * took_s / (_PRIOR_AUDIO_S + sum(one.audio_s for one in past))
+
+
+_PLANNED_CHARS_PER_S = 185_000.0  # the slowest text that was measured
+_PLAN_OVERHEAD_S = 0.25  # of a plan of any length: being sent, claimed and written
+
+
+def steps_s(chars: int, last_part_s: float, format_: AudioFormat) -> float:
+    """Expected time of a job that no engine spends: its plan, and the file of its last part.
+
+    By what one core takes for them. Of the past nothing is in it: in how long steps took of late
+    lies how long they waited for each other, and that is over with the flood that made them.
+    """
+    plan_s = _PLAN_OVERHEAD_S + chars / _PLANNED_CHARS_PER_S
+    return plan_s + assembly_s(last_part_s, format_, ())

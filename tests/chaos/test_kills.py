@@ -58,7 +58,6 @@ def test_a_killed_supervisor_takes_all_down_and_the_next_one_finishes_the_job(
 
 
 CRASH_POINTS = (
-    "api.accepted",
     "plan.opened",
     "plan.chunk_written",
     "dispatch.step_marked",
@@ -69,8 +68,6 @@ CRASH_POINTS = (
 )
 # Between two lines that others of them enclose: with `scripts/chaos` only.
 MORE_CRASH_POINTS = (
-    "api.read",
-    "api.answering",
     "plan.claimed",
     "plan.finished",
     "dispatch.marked",

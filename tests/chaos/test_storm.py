@@ -7,7 +7,7 @@ import pytest
 
 from tests.chaos.storm.book import book
 from tests.chaos.storm.plan import faults, storm
-from tests.chaos.storm.report import bars, summary
+from tests.chaos.storm.report import NEVER_S, bars, summary, table
 from tests.chaos.storm.run import weather
 from tests.chaos.storm.sizes import OF_THE_SHORT_STORM, SHORT, short_storm, whole_storm
 
@@ -31,7 +31,7 @@ def test_a_seed_always_gives_the_same_storm_of_all_that_the_ground_offers(seed: 
     offers = {"sqlite", "mount"}
     squalls = whole_storm(seed, offers)
     assert squalls == whole_storm(seed, offers)
-    every = faults(lease_s=5, store_away_s=60)
+    every = faults(lease_s=5, away_s=60)
     fallen = sorted(stroke.fault for squall in squalls for stroke in squall.strokes)
     assert fallen == sorted(f.name for f in every if f.needs in {"", "sqlite", "mount"})
     alone = {f.name for f in every if f.alone}
@@ -39,8 +39,15 @@ def test_a_seed_always_gives_the_same_storm_of_all_that_the_ground_offers(seed: 
         assert len(squall.strokes) == 1 or not alone & {s.fault for s in squall.strokes}
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_each_store_is_away_for_a_minute_once_in_a_storm(seed: int) -> None:
+    strokes = [s for squall in whole_storm(seed, {"postgresql"}) for s in squall.strokes]
+    away = {"stop store", "stop redis", "stop database"}
+    assert sorted(s.fault for s in strokes if s.lasts_s >= 60) == sorted(away)
+
+
 def test_other_seeds_give_other_storms() -> None:
-    every = faults(lease_s=5, store_away_s=60)
+    every = faults(lease_s=5, away_s=60)
     assert len({str(storm(seed, every, offers=())) for seed in range(10)}) == 10
 
 
@@ -75,7 +82,25 @@ def test_the_report_counts_what_was_not_recovered_from_and_names_what_was_not_ru
     wanted = {"sqlite": 3, "postgresql": 1}
     found = summary(runs, lease_s=5, wanted=wanted)
     assert found["not_run"] == {"sqlite": [1], "postgresql": [0]}
-    assert found["again_s_by_fault"] == {"kill api": {"times": 3, "median": 1.0, "worst": 1.0}}
+    assert found["again_s_by_fault"] == {
+        "kill api": {"times": 3, "median": 1.0, "p95": 1.0, "worst": 1.0}
+    }
+    whole = found["whole_s_by_fault"]["kill api"]
+    assert whole == {"times": 3, "median": 3.0, "p95": NEVER_S, "worst": NEVER_S}
+    heading, _rule, line = table(found).splitlines()
+    assert heading.split() == [
+        "fault",
+        "times",
+        "again",
+        "p50",
+        "p95",
+        "worst",
+        "whole",
+        "p50",
+        "p95",
+        "worst",
+    ]
+    assert line.split() == ["kill", "api", "3", "1.0", "1.0", "1.0", "3.0", "never", "never"]
     met = {bar.name: bar.ok for bar in bars(runs, lease_s=5, wanted=wanted, segments=2_000)}
     assert met == {
         "findings": False,

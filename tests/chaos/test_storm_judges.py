@@ -6,17 +6,21 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
 import pytest
+import redis
 from minio import Minio
 from sqlalchemy import delete, update
 from standardwebhooks import Webhook
 
+from cli.servers.valkey import ValkeyServer
 from shared import object_keys
+from shared.broker import build_celery
 from shared.ledger import tables as t
 from shared.ledger.database import Database
 from shared.ledger.migrate import migrate
@@ -27,6 +31,7 @@ from tests.chaos.storm import ground
 from tests.chaos.storm.database_clock import CLOCK_FILE, SqliteClock
 from tests.chaos.storm.leftovers import Leftovers, look
 from tests.chaos.storm.letterbox import Letterbox
+from tests.chaos.storm.messages import Reorder, SendTwice
 from tests.chaos.storm.told import Delivery, faults_of
 from tests.contract.ledger import story
 from tests.receiver import Received
@@ -202,3 +207,45 @@ def test_sqlites_clock_is_set_in_other_processes_and_their_own_clocks_are_wrong(
     clock.step(-7_200)
     clock.step(600)
     assert abs(read(**stormy)["sql"] + 6_600) < 60, "they see what it is set by, all together"
+
+
+@dataclass(frozen=True)
+class Valkey:
+    """The queues alone, as the faults of messages reach them."""
+
+    url: str
+
+    def redis(self) -> redis.Redis:
+        return redis.Redis.from_url(self.url)
+
+
+@pytest.fixture
+def queues(tmp_path: Path) -> Iterator[Valkey]:
+    server = ValkeyServer(tmp_path / "valkey").start()
+    yield Valkey(server.url)
+    server.stop()
+
+
+@pytest.mark.parametrize("queue", ground.QUEUES)
+def test_messages_of_every_queue_come_twice_and_in_another_order(
+    queues: Valkey, queue: str
+) -> None:
+    with queues.redis() as client:
+        waiting = [json.dumps({"number": number}).encode() for number in range(20)]
+        client.rpush(queue, *waiting)
+        taken = {"number": "taken"}
+        client.hset("unacked", "tag", json.dumps([taken, "voxfarm", queue]))
+        SendTwice(queues, 1).begin()
+        come = client.lrange(queue, 0, -1)
+        assert sorted(come) == sorted([*waiting, *waiting, json.dumps(taken).encode()])
+        client.delete(queue)
+        client.rpush(queue, *waiting)
+        Reorder(queues, 1).begin()
+        now = client.lrange(queue, 0, -1)
+    assert now != waiting
+    assert sorted(now) == sorted(waiting)
+
+
+def test_every_queue_that_the_farm_declares_is_among_them() -> None:
+    app = build_celery(Settings())
+    assert {queue.name for queue in app.conf.task_queues} == set(ground.QUEUES)

@@ -16,8 +16,9 @@ from api.main import create_app
 from shared.api_keys import NewKey, new_key
 from shared.errors import SetupError
 from shared.farm import farm_of
-from shared.ledger import demand, keys
+from shared.ledger import keys
 from shared.ledger import tables as t
+from shared.ledger.clock import read_clock
 from shared.ledger.migrate import migrate
 from shared.tenants import NO_QUOTA, Quota
 from shared.tiers import Tier
@@ -26,6 +27,7 @@ from tests.integration.running_api import RunningApi, running_api, without_serve
 from tests.unit.api.engines import engine_info
 
 LOCAL_KEY = new_key().text
+ADMISSIBLE = {"ok": True, "code": None, "detail": None, "retry_after_s": None}
 LONG = "This sentence is exactly fifty-five characters in all.. " * 20
 
 
@@ -63,6 +65,12 @@ def bearer(key: NewKey | str) -> dict[str, str]:
 def submit(api: RunningApi, key: NewKey | str, **body: object) -> httpx.Response:
     wish = {"text": "Hello, world."} | body
     return api.client.post("/v1/jobs", json=wish, headers=bearer(key))
+
+
+def quote(api: RunningApi, key: NewKey | str | None = None, **body: object) -> httpx.Response:
+    headers = bearer(key) if key is not None else {}
+    wish = {"text": "Hello, world."} | body
+    return api.client.post("/v1/jobs/quote", json=wish, headers=headers)
 
 
 def refused(answer: httpx.Response) -> tuple[int, str]:
@@ -155,7 +163,10 @@ def test_a_tier_that_a_key_may_not_use_is_refused(api: RunningApi) -> None:
     answer = submit(api, key, tier="rush")
     assert refused(answer) == (403, "tier-not-allowed")
     assert answer.json()["choices"] == ["standard", "bulk"]
+    quoted = quote(api, key, tier="rush")
+    assert (quoted.status_code, quoted.content) == (answer.status_code, answer.content)
     assert submit(api, key, tier="bulk").status_code == 201
+    assert quote(api, key, tier="bulk").json()["admissible"] == ADMISSIBLE
     assert api.rows()["job"] == 1
 
 
@@ -185,7 +196,8 @@ def test_fifty_at_once_never_take_a_tenant_past_its_quota(any_ledger: RunningApi
     assert submit(api, key).status_code == 201  # an ended job makes room
 
 
-def test_a_quota_in_audio_counts_what_waits(api: RunningApi) -> None:
+def test_a_quota_in_audio_counts_what_waits(any_ledger: RunningApi) -> None:
+    api = any_ledger
     one_s = len(LONG) / engine_info().chars_per_audio_s
     key = make_key(api, quota=Quota(audio_s=one_s * 2.5))
     assert [submit(api, key, text=LONG).status_code for _ in range(3)] == [201, 201, 429]
@@ -193,6 +205,27 @@ def test_a_quota_in_audio_counts_what_waits(api: RunningApi) -> None:
     too_large = submit(api, key, text=LONG * 3)
     assert refused(too_large) == (403, "larger-than-quota")
     assert "retry-after" not in too_large.headers
+    quoted = quote(api, key, text=LONG * 3)
+    assert (quoted.status_code, quoted.content) == (403, too_large.content)
+    over = submit(api, key, text=LONG)
+    assert quote(api, key, text=LONG).json()["admissible"] == {
+        "ok": False,
+        "code": "over-quota",
+        "detail": over.json()["detail"],
+        "retry_after_s": int(over.headers["retry-after"]),
+    }
+    assert quote(api, key).json()["admissible"] == ADMISSIBLE
+
+
+def test_a_job_too_large_for_its_quota_is_told_so_by_a_full_farm_too(tmp_path: Path) -> None:
+    with an_api(tmp_path) as api:
+        slow_farm(api)
+        key = make_key(api, quota=Quota(audio_s=100.0))
+        time.sleep(FRESH_S + 0.1)
+        assert submit(api, key, text=LONG).status_code == 201
+        assert refused(submit(api, key, text=LONG)) == (503, "farm-full")
+        for answer in (submit(api, key, text=LONG * 2), quote(api, key, text=LONG * 2)):
+            assert refused(answer) == (403, "larger-than-quota")
 
 
 def test_a_repeated_submit_is_answered_although_the_quota_is_used_up(api: RunningApi) -> None:
@@ -209,7 +242,7 @@ def test_a_repeated_submit_is_answered_although_the_quota_is_used_up(api: Runnin
 
 
 def slow_farm(api: RunningApi) -> None:
-    """Have it rendered ten seconds of audio, taking 100 s for it."""
+    """Have it rendered ten seconds of audio, one every ten seconds, with its slots full."""
     database = api.farm.database
     story.planned_job(database, per_part=10)
     story.speak(database)
@@ -217,11 +250,35 @@ def slow_farm(api: RunningApi) -> None:
 
     def slow_down(conn: Connection) -> None:
         c = t.segment.c
-        conn.execute(t.segment.update().values(claimed_at=c.done_at - 100.0))
+        ended_at = read_clock(conn) - 10.0 * (10 - c.index)
+        conn.execute(t.segment.update().values(claimed_at=ended_at - 400.0, done_at=ended_at))
 
     database.transact(slow_down)
-    found = database.read(lambda conn: demand.renderings(conn, within_s=300, limit=99))
-    assert len(found) == 10
+
+
+def test_after_quiet_times_a_farm_takes_what_full_batches_can_do(any_ledger: RunningApi) -> None:
+    """given single sentences, 0.4 s each / when 12 jobs of 20 come at once / then all are taken."""
+    api = any_ledger
+    story.planned_job(api.farm.database, per_part=12)
+    story.speak(api.farm.database)
+
+    def as_they_were(conn: Connection) -> None:
+        c = t.segment.c
+        ended_at = read_clock(conn) - 20.0 * (12 - c.index)
+        conn.execute(
+            t.segment.update().values(
+                claimed_at=ended_at - 0.4, done_at=ended_at, samples=3.7 * c.rate_hz
+            )
+        )
+
+    api.farm.database.transact(as_they_were)
+    api.publish(engine_info())  # as nodes do every few seconds
+    assert [api.submit(text=LONG, tier="rush").status_code for _ in range(12)] == [201] * 12
+    found = api.client.get("/v1/tiers").json()
+    assert found["rate_is_bound"]
+    assert found["rate_audio_s_per_s"] == pytest.approx(1.5 * (8 + 8) * 3.7 / 0.4, rel=0.01)
+    [rush] = [tier for tier in found["tiers"] if tier["tier"] == "rush"]
+    assert 0 < rush["predicted_wait_s"] < 10
 
 
 def test_a_full_farm_says_when_to_come_again_and_takes_bulk_meanwhile(tmp_path: Path) -> None:
@@ -234,6 +291,14 @@ def test_a_full_farm_says_when_to_come_again_and_takes_bulk_meanwhile(tmp_path: 
         assert problem["predicted_wait_s"] > problem["promise_s"] == 120.0
         wait_s = int(answers[1].headers["retry-after"])
         assert 500 < wait_s < 1_000
+        quoted = quote(api, text=LONG)
+        assert quoted.status_code == 200
+        told = quoted.json()["admissible"]
+        assert (told["ok"], told["code"]) == (False, "farm-full")
+        assert told["retry_after_s"] == pytest.approx(wait_s, abs=60)
+        assert quote(api, text=LONG, tier="bulk").json()["admissible"] == ADMISSIBLE
+        rows = api.rows()
+        assert api.rows() == rows
         assert api.submit(text=LONG, tier="bulk").status_code == 201
         assert api.submit(tier="rush").status_code == 201  # it has slots of its own
     with an_api(tmp_path, refuse_when_full=False) as api:

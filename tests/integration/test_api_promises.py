@@ -56,6 +56,7 @@ def test_an_idle_farm_promises_its_targets_and_no_wait(api: RunningApi) -> None:
         assert tier["backlog"]["oldest_age_s"] is None
         assert tier["predicted_wait_s"] == 0.0
         assert tier["met_last_hour"] == {"jobs": 0, "met": 0, "share": None}
+        assert tier["first_audio_last_day"] == {"jobs": 0, "met": 0, "share": None}
 
 
 def test_a_backlog_is_told_in_audio_and_its_wait_once_a_rate_is_seen(api: RunningApi) -> None:
@@ -70,6 +71,12 @@ def test_a_backlog_is_told_in_audio_and_its_wait_once_a_rate_is_seen(api: Runnin
     story.speak(database, limit=30)
     api.publish(engine_info(chars_per_audio_s=10.0))  # as nodes do every few seconds
     busy = tiers(api)
+    assert busy["standard"]["first_audio_last_hour"] == {"jobs": 1, "met": 1, "share": 1.0}
+    assert busy["standard"]["met_last_hour"] == {"jobs": 0, "met": 0, "share": None}
+    figures = api.client.get("/metrics").text
+    labels = '{promise="first_audio",tier="standard",window="hour"}'
+    assert f"voxfarm_promises_due{labels} 1.0" in figures
+    assert f"voxfarm_promises_met{labels} 1.0" in figures
     assert busy["standard"]["backlog"]["segments_waiting"] == 10
     assert 0 < busy["standard"]["predicted_wait_s"] <= busy["bulk"]["predicted_wait_s"]
     assert busy["rush"]["predicted_wait_s"] == 0.0

@@ -172,8 +172,13 @@ def test_a_disabled_webhook_is_a_conflict_until_it_is_enabled(api: RunningApi) -
         api.client.post(f"{address}/replay"),
     ):
         assert (answer.status_code, answer.json()["code"]) == (409, "webhook-disabled")
+    body = {"text": "Hello.", "webhook": {"url": URL}}
+    quoted = api.client.post("/v1/jobs/quote", json=body).json()["admissible"]
+    assert (quoted["ok"], quoted["code"]) == (False, "webhook-disabled")
+    assert quoted["retry_after_s"] is None  # time alone does not help
     assert api.rows()["job"] == 0
     assert api.client.post(f"{address}/enable").json()["enabled"] is True
+    assert api.client.post("/v1/jobs/quote", json=body).json()["admissible"]["ok"]
     assert api.submit(webhook={"url": URL}).status_code == 201
     assert api.farm.database.read(handing_out.is_anything_due) is False
 

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -190,6 +190,15 @@ def test_a_running_farm_is_found_used_and_refuses_a_second(place: Place) -> None
         voices = json.loads(place.voxfarm("voices", "--json").stdout)
         assert {voice["engine"] for voice in voices} == {"tone"}
 
+        address = place.data.running()
+        assert address is not None
+        [audio, _] = told["files"]
+        with place.client() as client:
+            url = client.deliverables(job_id)[0].url
+        assert audio["kind"] == "audio"
+        assert address.s3_url is not None
+        assert url.startswith(f"{address.s3_url}/")
+
         listening = {
             connection.laddr.ip
             for process in place.processes()
@@ -204,6 +213,29 @@ def test_a_running_farm_is_found_used_and_refuses_a_second(place: Place) -> None
         assert time.monotonic() - began_s < 10  # 5 s, and slack for a machine that does much else
         assert place.data.running() is None
         assert not place.processes()
+
+
+@pytest.mark.parametrize("rendering", [False, True])
+def test_an_orderly_stop_kills_nobody(tmp_path: Path, *, rendering: bool) -> None:
+    """given a farm, idle or in the middle of a book / when it is stopped / then all leave in time.
+
+    All of them together need a fifth of a second of CPU to leave, and have seconds; what is on the
+    device then, eight sentences at most, takes 0.4 s.
+    """
+    (tmp_path / "story.txt").write_text(TEXT * 40)
+    place = Place(tmp_path, delay_s=0.05)
+    with ExitStack() as stack:
+        farm = stack.enter_context(farm_up(place))
+        if rendering:
+            render = stack.enter_context(place.started("render", "story.txt", "--patience", "1"))
+            place.wait_for_rendering()
+        farm.send_signal(signal.SIGINT)
+        _, told = farm.communicate(timeout=30)
+        assert farm.returncode == 0
+        assert "had to be killed" not in told, f"{told}load {os.getloadavg()}"
+        if rendering:
+            render.communicate(timeout=60)
+            assert render.returncode == 3
 
 
 def test_a_dead_process_is_named_and_replaced_and_the_render_goes_on(tmp_path: Path) -> None:

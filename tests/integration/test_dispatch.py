@@ -7,17 +7,22 @@ from pathlib import Path
 
 import pytest
 import redis
+from sqlalchemy import Connection, func, select
 
 from cli.servers.valkey import ValkeyServer
 from shared.broker import Broker, build_celery
 from shared.dispatch import Dispatcher
 from shared.errors import BrokerError
+from shared.farm import farm_of
 from shared.ledger import feeding, steps
 from shared.ledger.database import Database
 from shared.ledger.migrate import migrate
+from shared.ledger.tables import segment, step
 from shared.settings import Settings
+from shared.steps import StepKind
 from shared.tiers import Tier
 from tests.contract.ledger import story
+from worker.planning import run_plan
 
 WINDOW = 8
 
@@ -55,6 +60,27 @@ def test_the_window_is_filled_and_never_overfilled(
         sent = sum(pool.map(lambda _: dispatcher.fill(Tier.STANDARD), range(12)))
     assert sent == WINDOW == queued(server)
     assert dispatcher.broker.held(Tier.STANDARD.queue) == WINDOW
+
+
+def test_the_first_window_of_a_book_goes_out_before_all_of_it_is_planned(
+    dispatcher: Dispatcher, server: ValkeyServer
+) -> None:
+    """given a book of 5,000 paragraphs / then its first sentences did not wait for its plan."""
+    database, settings = dispatcher.database, dispatcher.settings
+    with farm_of(settings) as farm:
+        job_id = story.submit(database, text="Come in, my friend.\n\n" * 5_000)
+        run_plan(farm, story.claim_step(database, job_id, StepKind.PLAN))
+
+    def look(conn: Connection) -> tuple[int, list[float], float]:
+        sent = select(segment.c.dispatched_at).where(segment.c.dispatched_at.is_not(None))
+        planned = select(step.c.done_at).where(step.c.kind == StepKind.PLAN)
+        total = conn.execute(select(func.count()).select_from(segment)).scalar_one()
+        return total, list(conn.execute(sent).scalars()), conn.execute(planned).scalar_one()
+
+    total, sent_at, planned_at = database.read(look)
+    assert total == 5_000
+    assert len(sent_at) == WINDOW == queued(server)
+    assert max(sent_at) < planned_at
 
 
 def test_a_window_is_low_when_a_quarter_is_free(dispatcher: Dispatcher) -> None:

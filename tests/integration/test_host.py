@@ -150,6 +150,23 @@ def test_the_tier_limits_given_to_a_host_are_obeyed() -> None:
         assert host.link.ping().steps >= 4
 
 
+@pytest.mark.parametrize(
+    ("engine", "fewest", "most"), [("simulated", 8, 8), ("another", 1, 4)], ids=["it", "another"]
+)
+def test_the_batch_of_one_engine_binds_that_engine_only(
+    engine: str, fewest: int, most: int
+) -> None:
+    changes = {"max_batch": 8, "max_batch_by_engine": {engine: 1}}
+    tiers = {Tier.BULK: DEFAULT_TIERS[Tier.BULK].model_copy(update=changes)}
+    with running_host("simulated", tiers=tiers, base_s=0.2, per_item_s=0) as host:
+        with RawLink(host) as raw:
+            for n in range(8):
+                raw.say(str(n), f"Number {n}.", voice="tone", tier="bulk")
+            raw.finals(8)
+        eventually(lambda: host.link.ping().utterances == 8)
+        assert fewest <= host.link.ping().steps <= most
+
+
 def test_progress_is_told_to_those_on_the_device_and_to_those_who_wait() -> None:
     ticks = {"first": 0, "second": 0}
 

@@ -12,14 +12,17 @@ from typing import Any
 import pytest
 
 from shared.errors import HostLostError, TransientError, UtteranceError
+from shared.settings import Settings
 from tests.hosts import START_S, RunningHost, ignore, running_host, socket_folder, utterance
 from worker.engines.base import Samples
 from worker.engines.tone import utterance_hash
 from worker.engines.tone_code import decode
 from worker.host.address import connect_to
 from worker.host.link import HostLink
+from worker.host.pace import KNOWN_AFTER_STEPS
 from worker.host.spawn import spawn_host
 from worker.host.wire import MAX_HEADER_BYTES, encode
+from worker.node import HostProcess
 
 
 def say(host: RunningHost, text: str, **changes: Any) -> Samples:
@@ -124,6 +127,43 @@ def test_a_hang_is_noticed_after_the_silence_allowed() -> None:
         assert host.link.ping().busy_s > 0.9
 
 
+def test_a_host_that_hangs_is_killed_by_what_its_steps_took_before_and_started_again() -> None:
+    """given steps of milliseconds / when one never ends / then nobody waits the time of silence."""
+    with socket_folder() as folder, ThreadPoolExecutor(1) as pool:
+        settings = Settings(data_dir=folder, engines=("tone",), host_silence_s=3_600)
+        node = HostProcess("tone", folder / "s", settings)
+        node.start()
+        try:
+            node.wait_ready(threading.Event())
+            for n in range(KNOWN_AFTER_STEPS):
+                node.link.synthesize(utterance(f"Sentence number {n}."), on_progress=ignore)
+            hanging = pool.submit(node.link.synthesize, utterance("[[hang]]"), on_progress=ignore)
+            deadline_s = time.monotonic() + 300
+            while not hanging.done():
+                node.kill_if_hung()
+                assert time.monotonic() < deadline_s
+                time.sleep(0.2)
+            error = hanging.exception()
+            assert isinstance(error, HostLostError)
+            assert error.companions == 0
+            while not _is_ready(node):
+                node.revive()
+                assert time.monotonic() < deadline_s
+            well = node.link.synthesize(utterance("All is well."), on_progress=ignore)
+            assert spoken(well, "All is well.")
+        finally:
+            node.stop()
+
+
+def _is_ready(node: HostProcess) -> bool:
+    try:
+        node.link.ping()
+    except TransientError:
+        time.sleep(0.1)
+        return False
+    return True
+
+
 def test_a_stopped_host_is_given_up_like_one_that_hangs() -> None:
     with running_host(silence_s=0.5, delay_s=0.2) as host, ThreadPoolExecutor(1) as pool:
         future = pool.submit(say, host, "Long.")
@@ -137,7 +177,7 @@ def test_a_stopped_host_is_given_up_like_one_that_hangs() -> None:
 def test_an_exception_in_a_batch_is_narrowed_down_to_the_utterance_that_raises() -> None:
     texts = [f"Sentence {n}." for n in range(7)]
     texts.insert(4, "[[raise]]")
-    with running_host(delay_s=0.3) as host, ThreadPoolExecutor(9) as pool:
+    with running_host(delay_s=0.8) as host, ThreadPoolExecutor(9) as pool:
         futures = together(host, pool, texts)[1:]
         for text, future in zip(texts, futures, strict=True):
             if text == "[[raise]]":
@@ -148,7 +188,7 @@ def test_an_exception_in_a_batch_is_narrowed_down_to_the_utterance_that_raises()
 
 def test_out_of_memory_makes_batches_smaller_and_fails_nobody() -> None:
     texts = ["[[oom]]", *(f"Sentence {n}." for n in range(7))]
-    with running_host(delay_s=0.2) as host, ThreadPoolExecutor(9) as pool:
+    with running_host(delay_s=0.8) as host, ThreadPoolExecutor(9) as pool:
         for text, future in zip(texts, together(host, pool, texts)[1:], strict=True):
             assert spoken(future.result(20), text)
         assert spoken(say(host, "[[oom]]"), "[[oom]]")

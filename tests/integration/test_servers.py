@@ -205,10 +205,12 @@ def test_a_second_server_in_a_folder_is_refused_while_the_first_lives(tmp_path: 
 def test_a_server_that_cannot_start_says_why_with_its_last_words(tmp_path: Path) -> None:
     ServerFolder(tmp_path).prepare()
     (tmp_path / "appendonlydir").write_text("no folder")
+    (tmp_path / "valkey.log").write_text("what an earlier one wrote\n")
     with pytest.raises(
         SetupError, match=r"(?s)valkey could not be started.*valkey.log ends:.*append-only dir"
-    ):
+    ) as caught:
         ValkeyServer(tmp_path).start()
+    assert "an earlier one" not in str(caught.value)
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:

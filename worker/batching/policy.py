@@ -4,7 +4,9 @@ Knows no engine, no socket and no thread. The rules, in order:
 
 1. What has waited longer than `patience_s`, and for some batches, goes first, then rush, then the
    rest; inside each in the order of arrival, since who is next was decided where all that waits is
-   seen. So a stream of rush work cannot starve the others for ever.
+   seen. Where rush left the others less than `late_share` of what was spoken while some of them
+   were past due, those go before rush too, and with them what came before them: on any device,
+   however fast. So a stream of rush work cannot starve the others for ever.
 2. The first in that order always leads; it is never skipped, so nothing is starved by its size.
 3. A batch never exceeds the free slots, nor the smallest `max_batch` of any member, held or new.
 4. Members share a group (equal engine parameters, and what else the engine cannot mix).
@@ -13,21 +15,26 @@ Knows no engine, no socket and no thread. The rules, in order:
    like sizes join the leader, unless somebody would miss a due time for it; seats left go to the
    others, but only rush work may slow a rush leader down. Idle, it waits for a batch to fill, but
    no longer than the smallest `max_wait_s` of its members, and not at all when nobody is left who
-   could send more.
-7. A slot-wise engine runs every row for itself: sizes do not matter, a free slot is filled at once,
-   and rush takes any free slot; while it is there, the others fill no slots beyond its `max_batch`.
+   could send more. Where an engine pads, those whose padding would be more than the batch's own
+   text are left for the next one, unless somebody would be late for that.
+7. A slot-wise engine runs every row for itself: sizes do not matter and a free slot is filled at
+   once. No row waits for another, so rush's `max_batch` binds nobody there: rush takes any free
+   slot, and beside it the others fill theirs. What a row more costs is a part of each step.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 from shared.settings import DEFAULT_TIERS
 from shared.tiers import Tier
-from worker.batching.sizes import alike, closest, keeps_due_times
+from worker.batching.given import LATE_SHARE, Given, is_late
+from worker.batching.sizes import alike, bounded_in_time, closest, keeps_due_times
 
 HARD_MAX_BATCH = 8
 PATIENCE_S = 5.0
 PATIENCE_STEPS = 10  # the least patience: on a slow engine nothing has waited long after one batch
+NOTHING_GIVEN = Given()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +97,9 @@ class Policy:
     slots: int
     limits: Mapping[str, TierLimits] = field(default_factory=lambda: dict(DEFAULT_LIMITS))
     patience_s: float = PATIENCE_S
+    late_share: float = LATE_SHARE
     slotwise: bool = False
+    pads: bool = False
 
     def decide(
         self,
@@ -101,15 +110,17 @@ class Policy:
         now_s: float,
         due_clock_s: float = 0.0,
         step_s: float = 0.0,
+        given: Given = NOTHING_GIVEN,
     ) -> Decision:
         """Choose from `waiting`; `may_arrive` senders have nothing here and could send more.
 
         `now_s` is on the clock of `arrived_s`, `due_clock_s` on that of `due_at`; `step_s` is how
-        long a full batch takes at present, 0 while nobody knows.
+        long a full batch takes at present, 0 while nobody knows; `given` is what rush has left.
         """
         if not waiting or any(h.alone for h in held):
             return Decision()
-        ranks = {w.id: self._rank(w, now_s, step_s) for w in waiting}
+        turn_until_s = self._turn_until_s(waiting, given, due_clock_s)
+        ranks = {w.id: self._rank(w, now_s, step_s, turn_until_s) for w in waiting}
         order = sorted(waiting, key=lambda w: ranks[w.id])
         lead = order[0]
         if lead.alone:
@@ -130,10 +141,24 @@ class Policy:
             wait_s = self._wait_s(batch, now_s)
             if len(batch) < seats and may_arrive > 0 and wait_s > 0:
                 return Decision(wait_s=wait_s)
+        if self.pads and not held:
+            batch = bounded_in_time(order, batch, step_s=step_s, now=due_clock_s)
         return Decision(admit=tuple(w.id for w in batch))
 
-    def _rank(self, waiting: Waiting, now_s: float, step_s: float) -> tuple[int, float, float, str]:
-        if now_s - waiting.arrived_s > max(self.patience_s, PATIENCE_STEPS * step_s):
+    def _turn_until_s(
+        self, waiting: Collection[Waiting], given: Given, due_clock_s: float
+    ) -> float:
+        """What came no later than this, and is not rush, has its turn before rush."""
+        if not given.owes(self.late_share):
+            return -inf
+        return max((w.arrived_s for w in waiting if is_late(w, due_clock_s)), default=-inf)
+
+    def _rank(
+        self, waiting: Waiting, now_s: float, step_s: float, turn_until_s: float
+    ) -> tuple[int, float, float, str]:
+        waited_s = now_s - waiting.arrived_s
+        turn = waiting.tier != Tier.RUSH and waiting.arrived_s <= turn_until_s
+        if turn or waited_s > max(self.patience_s, PATIENCE_STEPS * step_s):
             return (0, waiting.arrived_s, waiting.due_at, waiting.id)
         urgency = 1 if waiting.tier == Tier.RUSH else 2
         return (urgency, waiting.arrived_s, waiting.due_at, waiting.id)
@@ -159,17 +184,22 @@ class Policy:
 
     def _fill(self, candidates: Sequence[Waiting], held: Sequence[Held]) -> list[Waiting]:
         """Seat candidates in this order while everybody on board allows it."""
-        cap = min([self.slots, *(self._limit(h.tier).max_batch for h in held)])
+        strict = [self._limit(h.tier) for h in held if not self._binds_nobody(h.tier)]
+        cap = min([self.slots, *(limit.max_batch for limit in strict)])
         batch: list[Waiting] = []
         for candidate in candidates:
-            allowed = min(cap, self._limit(candidate.tier).max_batch)
-            seats = self.slots if self.slotwise and candidate.tier == Tier.RUSH else allowed
+            binds = not self._binds_nobody(candidate.tier)
+            allowed = min(cap, self._limit(candidate.tier).max_batch) if binds else cap
+            seats = allowed if binds else self.slots
             if len(held) + len(batch) + 1 <= seats:
                 batch.append(candidate)
                 cap = allowed
             elif not batch:
                 return []  # nobody overtakes the first: the batch drains until it fits
         return batch
+
+    def _binds_nobody(self, tier: str) -> bool:
+        return self.slotwise and tier == Tier.RUSH
 
     def _wait_s(self, batch: Sequence[Waiting], now_s: float) -> float:
         return min(w.arrived_s + self._limit(w.tier).max_wait_s for w in batch) - now_s

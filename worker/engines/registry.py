@@ -59,18 +59,23 @@ def load(point: EntryPoint) -> Callable[..., Engine]:
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         if missing == point.module.partition(".")[0]:
+            mend = "pip install --force-reinstall voxfarm"
             raise SetupError(
                 f"engine {point.name}: its module {point.module} is not there; reinstall the "
-                "package that provides it: pip install --force-reinstall voxfarm"
+                f"package that provides it: {mend}",
+                mend=mend,
             ) from error
-        extra = _EXTRA_OF_MODULE.get(missing, "worker")
+        mend = f"pip install 'voxfarm[{_EXTRA_OF_MODULE.get(missing, 'worker')}]'"
         raise SetupError(
             f"engine {point.name} needs the Python package {missing!r}, which is not installed: "
-            f"pip install 'voxfarm[{extra}]'"
+            f"{mend}",
+            mend=mend,
         ) from error
     except ImportError as error:
+        mend = "pip install --force-reinstall 'voxfarm[worker]'"
         raise SetupError(
             f"engine {point.name} cannot be imported ({error}): reinstall what it needs with "
-            "pip install --force-reinstall 'voxfarm[worker]'"
+            f"{mend}",
+            mend=mend,
         ) from error
     return factory

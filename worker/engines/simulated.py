@@ -11,15 +11,8 @@ import time
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-import numpy as np
-
-from shared.voices import EngineInfo, VoiceInfo
-from worker.engines.base import Chunk, Samples, Utterance
-
-RATE_HZ = 24_000
-MAX_CHARS = 400
-CHARS_PER_S = 15
-_TONE_HZ = 200
+from worker.engines.base import Chunk, Utterance
+from worker.engines.simulated_device import CHARS_PER_S, MAX_CHARS, RATE_HZ, device_info, tone
 
 
 class SimulatedEngine:
@@ -62,31 +55,6 @@ class SimulatedEngine:
     @staticmethod
     def _length(utterance: Utterance) -> int:
         return min(len(utterance.text), MAX_CHARS) * RATE_HZ // CHARS_PER_S
-
-
-def device_info(name: str, *, slots: int, streams: bool = False) -> EngineInfo:
-    """What a device that only sleeps says of itself."""
-    return EngineInfo(
-        name=name,
-        version="1",
-        backend="sleep",
-        licence="Apache-2.0",
-        sample_rate_hz=RATE_HZ,
-        voices=(VoiceInfo(id="tone", language="en", name="Tone", licence="Apache-2.0"),),
-        languages=("en", "zh"),
-        slots=slots,
-        max_chars=MAX_CHARS,
-        streams=streams,
-        testing=True,
-        chars_per_audio_s=CHARS_PER_S,
-    )
-
-
-def tone(length_s: float) -> Samples:
-    """A quiet tone of so many seconds, mono at `RATE_HZ`."""
-    phase = 2 * np.pi * _TONE_HZ / RATE_HZ * np.arange(int(length_s * RATE_HZ))
-    samples: Samples = (0.1 * np.sin(phase)).astype(np.float32)
-    return samples
 
 
 def build(

@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from worker.engines.base import Chunk, Utterance
-from worker.engines.simulated import CHARS_PER_S, RATE_HZ, device_info, tone
+from worker.engines.simulated_device import CHARS_PER_S, RATE_HZ, device_info, tone
 
 CHARS_PER_STEP = 3  # so a step makes 0.2 s of audio of each row
 SPREAD = 0.25  # two readings of one text differ in length by as much

@@ -71,6 +71,11 @@ class Desk:
         return list(self._held)
 
     @property
+    def longest_chars(self) -> int:
+        """Of the texts on the device, the longest."""
+        return max((len(t.utterance.text) for t in self._held.values()), default=0)
+
+    @property
     def waiting_ids(self) -> list[str]:
         """What is not."""
         return list(self._waiting)
@@ -181,6 +186,14 @@ class Desk:
         """Close an utterance as its own fault."""
         ticket = self._held.pop(id_)
         self._answer(ticket, "error", message=message)
+
+    def utterance(self, id_: str) -> Utterance:
+        """One of those on the device."""
+        return self._held[id_].utterance
+
+    def give_back(self, id_: str, reason: str) -> None:
+        """Have an utterance on the device asked for again; it is not its own fault."""
+        self._answer(self._held.pop(id_), "lost", reason=reason)
 
     def turn_away(self, reason: str) -> None:
         """Tell all that wait to ask another host."""

@@ -97,6 +97,8 @@ class Line:
                     utterances=frame.number("utterances"),
                     busy_s=frame.real("busy_s"),
                     row_steps=frame.number("row_steps"),
+                    at_most=frame.number("at_most"),
+                    usual_s=frame.real("usual_s"),
                 )
 
     def synthesize(self, utterance: Utterance, watchers: Watchers, *, alone: bool) -> Samples:

@@ -83,7 +83,8 @@ class HostLink:
 
         Raises UtteranceError when it is the utterance's own fault; HostLostError when the host died
         or fell silent with the utterance on its device (`companions` says how many others were
-        there too); any other TransientError when the host was lost, or never found, before that.
+        there too); any other TransientError when the host was lost, or never found, before that, or
+        gave it back for want of memory.
         """
         with self._lent() as line:
             return line.synthesize(

@@ -3,7 +3,8 @@
 Knows no socket: events come from an inbox, answers go through the desk. An exception in a batch is
 narrowed down by running its halves by themselves; one that remains is the utterance's own fault,
 provided that the engine still says the canary. If it does not, the engine is broken and the host
-ends, so that nobody's text is blamed for a lost device.
+ends, so that nobody's text is blamed for a lost device. Out of memory, batches become smaller for a
+while, and a single utterance is forgiven at first.
 """
 
 import logging
@@ -11,20 +12,33 @@ import queue
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
+from worker.batching.given import Given
 from worker.batching.policy import Policy
+from worker.batching.room import Room, halves
 from worker.engines.base import Chunk, Engine, Utterance
 from worker.host.canary import BrokenEngineError, speak_canary
 from worker.host.desk import Desk
 from worker.host.events import Drop, Event, Gone, Say, Stop
+from worker.host.pace import Pace
 from worker.host.protocol import Vitals
+from worker.host.shortages import Shortages
 from worker.host.wear import Wear
 
 log = logging.getLogger(__name__)
 
 _FORGET = 0.9  # a step's length fades from the estimate by so much with each shorter one
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call of the engine that has not returned: since when, and how long it may be."""
+
+    began_s: float
+    usual_s: float = 0.0
 
 
 @dataclass(slots=True)
@@ -44,17 +58,25 @@ class HostLoop:
     _finished: int = 0
     _row_steps: int = 0
     _step_s: float = 0.0
-    _step_began_s: float | None = None
+    _call: _Call | None = None
+    _pace: Pace = field(default_factory=Pace)
+    _given: Given = field(default_factory=Given)
+    _shortages: Shortages = field(default_factory=Shortages)
+    _room: Room = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._room = Room.of(self.policy.slots)
 
     def vitals(self) -> Vitals:
         """What has been done so far; may be called from any thread."""
-        began_s = self._step_began_s
-        busy_s = 0.0 if began_s is None else self.clock() - began_s
+        call = self._call  # another thread may change it meanwhile
         return Vitals(
             steps=self._steps,
             utterances=self._finished,
-            busy_s=busy_s,
+            busy_s=0.0 if call is None else self.clock() - call.began_s,
+            usual_s=0.0 if call is None else call.usual_s,
             row_steps=self._row_steps,
+            at_most=self.policy.slots,
         )
 
     def run(self) -> None:
@@ -102,20 +124,30 @@ class HostLoop:
         """Begin what may begin now; returns after how long to ask again, if that helps."""
         if self._apart:
             if not self.desk.held_ids:
-                self._begin(self._apart.popleft())
+                self._begin(self._next_apart())
             return None
         if len(self.desk.held_ids) >= self.policy.slots:
             return None
+        waiting, due_clock_s = self.desk.waiting(), self.due_clock()
         decision = self.policy.decide(
-            self.desk.waiting(),
+            waiting,
             self.desk.held(),
             may_arrive=self.desk.may_arrive,
             now_s=self.clock(),
-            due_clock_s=self.due_clock(),
+            due_clock_s=due_clock_s,
             step_s=self._step_s,
+            given=self._given,
         )
+        self._given = self._given.after(waiting, decision.admit, due_clock_s=due_clock_s)
         self._begin(decision.admit)
         return decision.wait_s
+
+    def _next_apart(self) -> list[str]:
+        """The next group to be run by itself, or as much of it as there is room for by now."""
+        group = self._apart.popleft()
+        if len(group) > self.policy.slots:
+            self._apart.appendleft(group[self.policy.slots :])
+        return group[: self.policy.slots]
 
     def _begin(self, ids: Sequence[str]) -> None:
         utterances = self.desk.begin(ids)
@@ -128,45 +160,78 @@ class HostLoop:
         return ()
 
     def _step(self) -> None:
-        self._step_began_s = began_s = self.clock()
-        rows = len(self.desk.held_ids)
-        chunks = self._attempt(self.engine.step)
-        self._step_began_s = None
-        self._step_s = max(self.clock() - began_s, _FORGET * self._step_s)
+        rows, chars, began_s = len(self.desk.held_ids), self.desk.longest_chars, self.clock()
+        chunks = self._attempt(self.engine.step, self._pace.usual_s(rows, chars))
+        took_s = self.clock() - began_s
+        self._step_s = max(took_s, _FORGET * self._step_s)
         self._steps += 1
         self._row_steps += rows
-        for chunk in chunks:
-            over = self.desk.deliver(chunk)
-            self._finished += over
+        if chunks is None:
+            chunks = ()
+        else:
+            self._pace = self._pace.after(rows, chars, took_s)
+        over = sum(self.desk.deliver(chunk) for chunk in chunks)
+        self._finished += over
+        if over:
+            self._resize(self._room.went_well(rows, over))
         self.desk.tell_progress()
 
-    def _attempt(self, act: Callable[[], Sequence[Chunk]]) -> Sequence[Chunk]:
+    def _attempt(
+        self, act: Callable[[], Sequence[Chunk]], usual_s: float = 0.0
+    ) -> Sequence[Chunk] | None:
+        """What the engine does; None when it failed, which has been dealt with then."""
         try:
-            return act()
+            with self._calling(usual_s):
+                return act()
         except Exception as error:  # noqa: BLE001 - an engine may raise whatever it likes
             self._recover(error)
-            return ()
+            return None
+
+    @contextmanager
+    def _calling(self, usual_s: float = 0.0) -> Iterator[None]:
+        """Let vitals tell for how long the engine has been at it: any call of it may hang."""
+        self._call = _Call(self.clock(), usual_s)
+        try:
+            yield
+        finally:
+            self._call = None
 
     def _recover(self, error: Exception) -> None:
         ids = self.desk.held_ids
         log.warning("a batch of %d failed: %s", len(ids), _where(error))
         self._drop(ids)
-        half = len(ids) // 2
-        if half == 0:
-            speak_canary(self.engine)
-            self.desk.fail(ids[0], f"the engine failed on this text: {type(error).__name__}")
+        if len(ids) == 1:
+            with self._calling():
+                speak_canary(self.engine)
+            self._close(ids[0], error)
             return
         if isinstance(error, MemoryError):
-            self.policy = replace(self.policy, slots=min(self.policy.slots, half))
-            log.warning("out of memory: from now on at most %d at once", self.policy.slots)
+            self._resize(self._room.ran_out(len(ids)))
         self.desk.put_back(ids)
-        self._apart.extendleft([ids[half:], ids[:half]])
+        first, _ = halves(len(ids))
+        self._apart.extendleft([ids[first:], ids[:first]])
+
+    def _close(self, id_: str, error: Exception) -> None:
+        """End an utterance that failed by itself on an engine that is well."""
+        if isinstance(error, MemoryError) and self._shortages.forgives(self.desk.utterance(id_)):
+            self.desk.give_back(id_, "the device was short of memory")
+        else:
+            self.desk.fail(id_, f"the engine failed on this text: {type(error).__name__}")
+
+    def _resize(self, room: Room) -> None:
+        if room.at_most != self._room.at_most:
+            log.warning(
+                "memory: from now on at most %d at once, not %d", room.at_most, self._room.at_most
+            )
+            self.policy = replace(self.policy, slots=room.at_most)
+        self._room = room
 
     def _drop(self, ids: Sequence[str]) -> None:
         if not ids:
             return
         try:
-            self.engine.drop(ids)
+            with self._calling():
+                self.engine.drop(ids)
         except Exception as error:
             raise BrokenEngineError(f"the engine cannot drop: {_where(error)}") from error
 

@@ -6,9 +6,10 @@
     drop {id}                             progress {held}: the device has advanced
     ping {}                               chunk {id, final} + float32 samples
                                           error {id, message}: this utterance's own fault
-                                          lost {id, reason}: never begun; ask another host
+                                          lost {id, reason}: it is not its fault: ask again
                                           restarted {id}: forget its chunks, it begins anew
-                                          pong {steps, utterances, busy_s, row_steps}
+                                          pong {steps, utterances, busy_s, row_steps,
+                                                at_most, usual_s}
 
 A link says hello first. Ids are the link's own and need be unique on their connection only.
 `held` counts the utterances on the device, so a link knows whether its own was there alone.
@@ -29,15 +30,20 @@ _SAMPLE = np.dtype("<f4")
 
 @dataclass(frozen=True, slots=True)
 class Vitals:
-    """What a host has done since it started; `busy_s` is the age of the step it is in, or 0.
+    """What a host has done since it started, and what it is at.
 
-    `row_steps` sums the utterances held over all steps: by `steps` it gives the mean batch.
+    `busy_s` is how long it has been in one call of its engine, or 0; `usual_s` the longest that a
+    step like that one has taken, 0 while nobody knows. `row_steps` sums the utterances held over
+    all steps: by `steps` it gives the mean batch. `at_most` is how many it takes at once at
+    present: all slots, or fewer for want of memory.
     """
 
     steps: int
     utterances: int
     busy_s: float
     row_steps: int = 0
+    at_most: int = 0
+    usual_s: float = 0.0
 
 
 def utterance_header(utterance: Utterance) -> dict[str, object]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import FrameType
 
 from shared.errors import FatalError, SetupError, UsageError
+from shared.leaving import leave_quickly
 from shared.lifeline import die_with_parent
 from shared.logs import configure_logging
 from worker.batching.policy import DEFAULT_LIMITS, Policy, TierLimits
@@ -38,6 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     options = _parse(arguments)
     die_with_parent(options.parent)
+    leave_quickly()
     configure_logging("host")
     try:
         _serve(options)
@@ -71,7 +73,12 @@ def _serve(options: argparse.Namespace) -> None:
     exchange = Exchange(doorway.listener, engine.info, inbox)
     loop = HostLoop(
         engine=engine,
-        policy=Policy(slots=engine.info.slots, limits=limits, slotwise=engine.info.streams),
+        policy=Policy(
+            slots=engine.info.slots,
+            limits=limits,
+            slotwise=engine.info.streams,
+            pads=engine.info.pads,
+        ),
         desk=Desk(engine.info, exchange),
         inbox=inbox,
         wear=Wear(wear_limits),

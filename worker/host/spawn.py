@@ -31,7 +31,8 @@ def spawn_host(
     """
     check_path(socket_path)
     limits = {
-        t.value: s.model_dump(include={"max_batch", "max_wait_s"}) for t, s in (tiers or {}).items()
+        tier.value: {"max_batch": of.max_batch_of(engine), "max_wait_s": of.max_wait_s}
+        for tier, of in (tiers or {}).items()
     }
     command = [
         *(sys.executable, "-P", "-m", "worker.host"),

@@ -1,5 +1,7 @@
 """Texts to measure an engine with: of a wanted length, in its language, none like another. Pure."""
 
+LEAST_CHARS = 8  # a shorter one may hold no whole word
+
 _ENGLISH = (
     "The harbour was quiet when the last boat came in and the gulls had settled on the wall. "
     "Nobody spoke of the storm, although every one of them had seen it rise beyond the islands. "
@@ -13,7 +15,10 @@ _NUMBERS = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10. "
 
 
 def text_of(language: str, chars: int, number: int) -> str:
-    """The `number`-th text of about `chars` characters, never more; it ends with a full stop."""
+    """The `number`-th text of about `chars` characters, never more; it ends with a full stop.
+
+    `chars` is `LEAST_CHARS` or more.
+    """
     source = {"en": _ENGLISH, "zh": _CHINESE}.get(language, _NUMBERS)
     start = number * 29 % len(source)
     rolled = (source[start:] + source) * (1 + chars // len(source))

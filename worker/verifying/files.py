@@ -1,14 +1,14 @@
-"""What must be true of a job's files: positions, decoded lengths, manifest. Knows no ledger."""
+"""What must be true of a job's files: positions, hashes, decoded lengths. Knows no ledger."""
 
 import hashlib
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from tempfile import SpooledTemporaryFile
-from typing import IO, Any
+from typing import IO
 
 import soundfile
 
 from shared.ledger.deliverables import Deliverable
+from shared.ledger.jobs import JobRecord
 from shared.ledger.segment_records import SegmentRecord
 from shared.segments import SegmentKind, SegmentState
 
@@ -40,10 +40,20 @@ def check_timeline(file: Deliverable, rows: Sequence[SegmentRecord]) -> Iterator
         before = end
 
 
+def check_settings(file: Deliverable, job: JobRecord) -> Iterator[str]:
+    """Whether a file is of the format and rate that its job asked for."""
+    wanted = (job.spec.format, job.spec.sample_rate_hz)
+    if (file.format, file.rate_hz) != wanted:
+        yield (
+            f"{file.name} is {file.format} at {file.rate_hz} Hz, "
+            f"and the job wanted {wanted[0]} at {wanted[1]} Hz"
+        )
+
+
 def check_audio(file: Deliverable, pieces: Iterable[bytes]) -> Iterator[str]:
     """Whether the stored bytes are those that were committed, and decode to their length."""
     with SpooledTemporaryFile(IN_MEMORY_BYTES) as copy:
-        yield from _bytes(file, pieces, copy)
+        yield from check_bytes(file, pieces, copy)
         copy.seek(0)
         try:
             with soundfile.SoundFile(copy) as audio:
@@ -61,64 +71,8 @@ def check_audio(file: Deliverable, pieces: Iterable[bytes]) -> Iterator[str]:
             )
 
 
-def check_manifest(
-    file: Deliverable,
-    pieces: Iterable[bytes],
-    *,
-    files: Sequence[Deliverable],
-    rows: Sequence[SegmentRecord],
-) -> Iterator[str]:
-    """Whether the manifest says of every segment and file what the ledger says."""
-    with SpooledTemporaryFile(IN_MEMORY_BYTES) as copy:
-        yield from _bytes(file, pieces, copy)
-        copy.seek(0)
-        try:
-            told = json.load(copy)
-        except ValueError as error:
-            yield f"{file.name} is no JSON: {error}"
-            return
-    audio = [f for f in files if f.kind == "audio"]
-    known = [(f.name, f.part, f.size_bytes, f.sha256, f.samples) for f in audio]
-    named = [(f["name"], f["part"], f["bytes"], f["sha256"], f["samples"]) for f in told["files"]]
-    if sorted(known) != sorted(named):
-        yield f"{file.name} names other files than the ledger"
-    places = {index: (start, end) for f in audio for index, start, end in f.timeline or ()}
-    yield from _segments(file.name, told["segments"], rows, places)
-    gaps = [row.index for row in rows if row.state is SegmentState.QUARANTINED]
-    if [gap["index"] for gap in told["gaps"]] != gaps:
-        yield f"{file.name} names other gaps than the ledger"
-    skips = [row.index for row in rows if row.kind is SegmentKind.SKIP]
-    if [skip["index"] for skip in told["skips"]] != skips:
-        yield f"{file.name} names other skips than the ledger"
-
-
-def _segments(
-    name: str,
-    told: Sequence[Mapping[str, Any]],
-    rows: Sequence[SegmentRecord],
-    places: Mapping[int, tuple[int, int]],
-) -> Iterator[str]:
-    if len(told) != len(rows):
-        yield f"{name} lists {len(told)} segments, the ledger {len(rows)}"
-    for entry, row in zip(told, rows, strict=False):
-        start_sample, end_sample = places.get(row.index, (None, None))
-        expected = {
-            "index": row.index,
-            "part": row.part,
-            "kind": row.kind,
-            "state": row.state,
-            "start": row.start,
-            "end": row.end,
-            "start_sample": start_sample,
-            "end_sample": end_sample,
-            "audio_sha256": row.sha256,
-        }
-        for field, value in expected.items():
-            if entry[field] != value:
-                yield f"{name}, segment {row.index}: {field} is {entry[field]}, not {value}"
-
-
-def _bytes(file: Deliverable, pieces: Iterable[bytes], copy: IO[bytes]) -> Iterator[str]:
+def check_bytes(file: Deliverable, pieces: Iterable[bytes], copy: IO[bytes]) -> Iterator[str]:
+    """Whether these are the bytes that were committed; they are written to `copy`."""
     digest = hashlib.sha256()
     for piece in pieces:
         digest.update(piece)

@@ -46,6 +46,7 @@ _MADE: Mapping[str, Callable[[Ground, int], Strike]] = {
     "stop redis": lambda ground, _: StopServer(ground, "valkey"),
     "send messages twice": SendTwice,
     "reorder messages": Reorder,
+    "stop database": lambda ground, _: RestartDatabase(ground),
     "restart database at once": lambda ground, _: RestartDatabase(ground),
     "step database clock": StepClock,
     "hold database lock": lambda ground, _: HoldDatabaseLock(ground),

@@ -27,6 +27,7 @@ from cli.servers.ports import LOOPBACK
 from shared.broker import STEP_QUEUES, SYNTH_QUEUES
 from shared.errors import BrokerError
 from shared.ledger.database import Database
+from shared.messages import DELIVERY_QUEUE
 from tests.chaos.farm import ChaosFarm
 from tests.chaos.storm.database_clock import (
     CLOCK_FILE,
@@ -39,6 +40,7 @@ from tests.chaos.storm.recovery import Queues
 from tests.chaos.storm.witness import plant_witness
 from tests.servers import PostgresServer
 
+QUEUES = (*SYNTH_QUEUES, *STEP_QUEUES, DELIVERY_QUEUE)
 WRONG_CLOCKS = Path(__file__).parent / "wrong_clocks"
 STORE_BYTES = 512 * 1024 * 1024
 _PATIENCE_S = 30.0
@@ -96,9 +98,7 @@ class Ground:
             with self.redis() as client:
                 # The waiting ones first: a message moves from there to `unacked`.
                 waiting = [
-                    json.loads(raw)
-                    for queue in (*SYNTH_QUEUES, *STEP_QUEUES)
-                    for raw in client.lrange(queue, 0, -1)
+                    json.loads(raw) for queue in QUEUES for raw in client.lrange(queue, 0, -1)
                 ]
                 taken = [json.loads(raw)[0] for raw in client.hvals("unacked")]
         except redis.RedisError as error:

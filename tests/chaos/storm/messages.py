@@ -1,10 +1,12 @@
-"""Faults of the queue itself: messages that come twice, and in another order."""
+"""Faults of all queues, deliveries' too: messages that come twice, and in another order."""
 
 import json
 import random
+from typing import Protocol
 
-from shared.broker import STEP_QUEUES, SYNTH_QUEUES
-from tests.chaos.storm.ground import Ground
+import redis
+
+from tests.chaos.storm.ground import QUEUES
 
 _MOST = 100
 _SHUFFLE = """
@@ -21,20 +23,24 @@ return #waiting
 """
 
 
+class HasRedis(Protocol):
+    """Where the queues lie."""
+
+    def redis(self) -> redis.Redis:
+        """A client, to be closed."""
+        ...
+
+
 class SendTwice:
     """Messages that wait, and messages that workers have in hand, are queued once more."""
 
-    def __init__(self, ground: Ground, seed: int) -> None:
+    def __init__(self, ground: HasRedis, seed: int) -> None:
         self._ground, self._seed = ground, seed
 
     def begin(self) -> None:
         dice = random.Random(self._seed)
         with self._ground.redis() as client:
-            copies = [
-                (queue, raw)
-                for queue in (*SYNTH_QUEUES, *STEP_QUEUES)
-                for raw in client.lrange(queue, 0, -1)
-            ]
+            copies = [(queue, raw) for queue in QUEUES for raw in client.lrange(queue, 0, -1)]
             taken = [json.loads(entry) for entry in client.hvals("unacked")]
             copies += [(queue, json.dumps(message)) for message, _exchange, queue in taken]
             for queue, raw in dice.sample(copies, min(_MOST, len(copies))):
@@ -47,12 +53,12 @@ class SendTwice:
 class Reorder:
     """What waits in the queues is shuffled."""
 
-    def __init__(self, ground: Ground, seed: int) -> None:
+    def __init__(self, ground: HasRedis, seed: int) -> None:
         self._ground, self._seed = ground, seed
 
     def begin(self) -> None:
         with self._ground.redis() as client:
-            for queue in (*SYNTH_QUEUES, *STEP_QUEUES):
+            for queue in QUEUES:
                 client.eval(_SHUFFLE, 1, queue, str(self._seed))
 
     def end(self) -> None:

@@ -41,8 +41,8 @@ class Fault:
     needs: str = ""
 
 
-def faults(*, lease_s: float, store_away_s: float) -> tuple[Fault, ...]:
-    """Every fault there is."""
+def faults(*, lease_s: float, away_s: float) -> tuple[Fault, ...]:
+    """Every fault there is. `away_s`: how long store, Redis and PostgreSQL are away, once each."""
     past_lease = (lease_s + 1, lease_s + 6)
     return (
         *(Fault(f"kill {kind}") for kind in KINDS),
@@ -51,8 +51,9 @@ def faults(*, lease_s: float, store_away_s: float) -> tuple[Fault, ...]:
         *(Fault(f"terminate {kind}") for kind in TOLD_TO_STOP),
         Fault("flush redis"),
         Fault("empty restart of redis"),
-        Fault("stop store", (store_away_s, store_away_s)),
-        Fault("stop redis", past_lease),
+        Fault("stop store", (away_s, away_s)),
+        Fault("stop redis", (away_s, away_s)),
+        Fault("stop database", (away_s, away_s), needs="postgresql"),
         Fault("send messages twice"),
         Fault("reorder messages"),
         Fault("restart database at once", (0.0, 3.0), needs="postgresql"),

@@ -9,15 +9,12 @@ import numpy as np
 from benchmarks.report import Bar, at_least, at_most
 
 Run = Mapping[str, Any]
+TIMES = ("again_s", "whole_s")
 NEVER_S = 1e6  # JSON has no infinity
 
 
 def summary(runs: Sequence[Run], *, lease_s: float, wanted: Mapping[str, int]) -> dict[str, Any]:
     """Figures over all runs. `wanted`: seeds by database."""
-    by_fault: dict[str, list[float]] = defaultdict(list)
-    for recovery in _recoveries(runs):
-        for fault in recovery["faults"]:
-            by_fault[fault].append(_or_never(recovery["again_s"]))
     return {
         "lease_s": lease_s,
         "runs": list(runs),
@@ -25,11 +22,49 @@ def summary(runs: Sequence[Run], *, lease_s: float, wanted: Mapping[str, int]) -
             database: sorted(set(range(seeds)) - _seeds(runs, database))
             for database, seeds in wanted.items()
         },
-        "again_s_by_fault": {
-            fault: {"times": len(times), "median": _median(times), "worst": max(times)}
-            for fault, times in sorted(by_fault.items())
-        },
+        **{f"{what}_by_fault": _by_fault(runs, what) for what in TIMES},
     }
+
+
+def table(summary: Mapping[str, Any]) -> str:
+    """Recovery by fault, for people: seconds until it works again, and until nothing is forgotten.
+
+    Faults that fell together share their times.
+    """
+    width = max((len(fault) for fault in summary["again_s_by_fault"]), default=0) + 2
+    columns = [("again p50", "median"), ("p95", "p95"), ("worst", "worst")]
+    heads = [name for name, _ in columns] + [name.replace("again", "whole") for name, _ in columns]
+    lines = [f"{'fault':<{width}}{'times':>6}" + "".join(f"{head:>11}" for head in heads)]
+    lines.append("-" * len(lines[0]))
+    for fault, first in summary["again_s_by_fault"].items():
+        figures = [
+            _shown(summary[f"{what}_by_fault"][fault][field])
+            for what in TIMES
+            for _, field in columns
+        ]
+        lines.append(f"{fault:<{width}}{first['times']:>6}" + "".join(f"{f:>11}" for f in figures))
+    return "\n".join(lines)
+
+
+def _by_fault(runs: Sequence[Run], what: str) -> dict[str, dict[str, float]]:
+    """One of the two times of all recoveries, in seconds, by the faults that fell before it."""
+    by_fault: dict[str, list[float]] = defaultdict(list)
+    for recovery in _recoveries(runs):
+        for fault in recovery["faults"]:
+            by_fault[fault].append(_or_never(recovery[what]))
+    return {
+        fault: {
+            "times": len(times),
+            "median": _median(times),
+            "p95": _p95(times),
+            "worst": round(max(times), 2),
+        }
+        for fault, times in sorted(by_fault.items())
+    }
+
+
+def _shown(seconds: float) -> str:
+    return "never" if seconds >= NEVER_S else f"{seconds:.1f}"
 
 
 def bars(

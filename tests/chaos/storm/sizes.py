@@ -7,7 +7,7 @@ from tests.chaos.storm.run import Size
 
 FULL = Size(segments=2_000, sentences_a_book=90, lease_s=5.0, delay_s=0.1)
 SHORT = Size(segments=250, sentences_a_book=60, lease_s=3.0, delay_s=0.05, poisons=("[[crash]]",))
-STORE_AWAY_S, STORE_AWAY_SHORTLY_S = 60.0, 4.0
+AWAY_S, AWAY_SHORTLY_S = 60.0, 4.0
 OF_THE_SHORT_STORM = (
     "kill engine host",
     "kill cpu worker",
@@ -24,11 +24,11 @@ OF_THE_SHORT_STORM = (
 
 def whole_storm(seed: int, offers: Collection[str]) -> list[Squall]:
     """Every fault that the ground offers, once."""
-    every = faults(lease_s=FULL.lease_s, store_away_s=STORE_AWAY_S)
+    every = faults(lease_s=FULL.lease_s, away_s=AWAY_S)
     return storm(seed, every, offers=offers)
 
 
 def short_storm(seed: int, offers: Collection[str]) -> list[Squall]:
     """The faults that take little time and hit most."""
-    every = faults(lease_s=SHORT.lease_s, store_away_s=STORE_AWAY_SHORTLY_S)
+    every = faults(lease_s=SHORT.lease_s, away_s=AWAY_SHORTLY_S)
     return storm(seed, [f for f in every if f.name in OF_THE_SHORT_STORM], offers=offers)

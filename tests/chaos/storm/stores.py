@@ -47,7 +47,7 @@ class EmptyRedis:
 
 
 class RestartDatabase:
-    """An immediate shutdown of PostgreSQL, and its recovery."""
+    """An immediate shutdown of PostgreSQL, and its recovery, at once or much later."""
 
     def __init__(self, ground: Ground) -> None:
         assert ground.postgres is not None

@@ -3,7 +3,7 @@
 from sqlalchemy import update
 
 from shared.jobs import Fallback
-from shared.ledger import blame, jobs, segments, settling
+from shared.ledger import abandoned, blame, jobs, segments, settling
 from shared.ledger import tables as t
 from shared.ledger.blame import Blame
 from shared.ledger.database import Database
@@ -15,20 +15,13 @@ def accuse(
     database: Database, claimed: Claim, *, crashed: bool = True, suspect: bool = False
 ) -> Blame | None:
     return database.transact(
-        lambda conn: blame.testify(
-            conn,
-            claimed.job_id,
-            claimed.index,
-            claimed.content_key,
-            crashed=crashed,
-            suspect=suspect,
-        )
+        lambda conn: blame.testify(conn, claimed, crashed=crashed, suspect=suspect)
     )
 
 
 def lease_runs_out(database: Database) -> None:
     database.transact(lambda conn: conn.execute(update(t.segment).values(lease_until=1.0)))
-    assert database.transact(segments.take_back_expired) == 1
+    assert len(database.transact(abandoned.take_back_expired)) == 1
 
 
 def test_a_crash_counts_although_the_lease_ran_out_meanwhile(database: Database) -> None:

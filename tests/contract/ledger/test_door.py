@@ -7,18 +7,22 @@ import pytest
 from alembic import command
 from sqlalchemy import Connection, insert, text
 
-from api.capacity import Demand, check_quota, measured_rate
+from api.capacity import Demand, check_quota
+from api.load import look
+from shared import outlook
 from shared.api_keys import new_key
 from shared.errors import CapacityError, NotFoundError
 from shared.jobs import JobState
-from shared.ledger import demand, jobs, keys
+from shared.ledger import backlog, demand, jobs, keys, nodes
 from shared.ledger import tables as t
 from shared.ledger.database import Database
 from shared.ledger.migrate import alembic_config, is_current, migrate
+from shared.settings import Settings
 from shared.tenants import NO_QUOTA, Quota, TenantBacklog
 from shared.tiers import Tier
 from tests.contract.ledger import story
 from tests.factories import new_job
+from tests.unit.api.engines import engine_info
 
 
 def test_a_key_counts_until_it_is_revoked_and_is_remembered_after(database: Database) -> None:
@@ -94,20 +98,22 @@ def test_a_backlog_is_what_is_accepted_and_not_yet_spoken(database: Database) ->
     assert [job.audio_s for job in database.read(demand.live_jobs)] == [7.0]
 
 
-def test_the_rate_is_that_of_what_was_rendered_lately(database: Database) -> None:
-    assert database.read(lambda conn: demand.renderings(conn, within_s=60, limit=9)) == []
-    story.planned_job(database, per_part=12)
-    for message in story.feed(database)[:10]:
-        story.commit(database, story.must_claim(database, message))
-    found = database.read(lambda conn: demand.renderings(conn, within_s=60, limit=100))
-    assert len(found) == 10
-    assert [one.audio_s for one in found] == [1.0] * 10
-    assert all(one.began_at <= one.ended_at for one in found)
-    assert (measured_rate(found) or 0.0) > 1.0
-    newest = database.read(lambda conn: demand.renderings(conn, within_s=60, limit=3))
-    assert newest == found[:3]
-    time.sleep(0.02)
-    assert database.read(lambda conn: demand.renderings(conn, within_s=0.01, limit=9)) == []
+def test_the_door_goes_by_the_rate_that_tiers_show(database: Database) -> None:
+    def rate() -> float | None:
+        return database.read(lambda conn: look(conn, Settings())).rate
+
+    story.planned_job(database, per_part=60)
+    story.speak(database, limit=40)
+    assert rate() is None  # nobody is there who could go on like that
+    database.transact(lambda conn: nodes.publish(conn, "n1", engine_info(slots=1)))
+    one, four = rate(), None
+    assert one is not None
+    database.transact(lambda conn: nodes.publish(conn, "n2", engine_info(slots=3)))
+    four = rate()
+    assert four == pytest.approx(4 * one)  # one at a time was too little for either of them
+    shown = database.read(lambda conn: outlook.read(conn, Settings())).rate
+    assert shown is not None
+    assert (shown.audio_s_per_s, shown.is_bound) == (pytest.approx(four), True)
 
 
 @pytest.mark.parametrize("quota", [Quota(jobs=7), Quota(audio_s=72.0)])
@@ -154,6 +160,6 @@ def test_the_door_looks_at_few_of_very_many_rows(database: Database) -> None:
     plan = database.read(lambda conn: str(conn.execute(text(explain + statement)).all()))
     assert "ix_segment_spoken" in plan
     began = time.perf_counter()
-    assert database.read(lambda conn: demand.renderings(conn, within_s=300, limit=2_000)) == []
+    assert database.read(lambda conn: backlog.spoken(conn, Tier.STANDARD)) == ()
     assert len(database.read(demand.live_jobs)) == 1
     assert time.perf_counter() - began < 0.25

@@ -248,3 +248,18 @@ def test_what_its_owner_deleted_is_not_kept_for_reuse_when_the_last_to_hold_it_e
     )
     assert left > 0
     assert len(shelf.doomed(database)) == left
+
+
+def test_what_is_kept_for_a_job_can_be_told_until_it_ends(database: Database) -> None:
+    job_id = shelf.completed_job(database)
+    rows = database.read(lambda conn: segment_records.page(conn, job_id, limit=100))
+    keys = {str(row.object_key) for row in rows}
+    nowhere = {f"nowhere/{n}" for n in range(1_500)}  # more than are asked for at once
+    kept = database.read(lambda conn: objects.keeping(conn, keys | nowhere))
+    assert kept == dict.fromkeys(keys, objects.Keeping(1, ends=False))
+    assert database.read(lambda conn: jobs.text_length(conn, job_id)) is not None
+    database.transact(lambda conn: expiry.delete_now(conn, shelf.TENANT, job_id))
+    forget(database, job_id, reuse_s=0.0)
+    kept = database.read(lambda conn: objects.keeping(conn, keys))
+    assert kept == dict.fromkeys(keys, objects.Keeping(0, ends=True))
+    assert database.read(lambda conn: jobs.text_length(conn, job_id)) is None

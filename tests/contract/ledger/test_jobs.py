@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, select, update
 from sqlalchemy.exc import IntegrityError
 
 from shared.errors import ConflictError, NotFoundError
 from shared.jobs import JobState
 from shared.ledger import (
+    abandoned_steps,
     deliverables,
     jobs,
     nodes,
@@ -72,6 +73,56 @@ def test_an_idempotency_key_gives_the_same_job_or_a_conflict(database: Database)
         database.transact(lambda conn: jobs.accept(conn, other, story.TARGET))
 
 
+@pytest.mark.parametrize(("hours", "is_replay"), [(23 + 59 / 60, True), (24 + 1 / 60, False)])
+def test_a_key_is_remembered_for_a_day(
+    database: Database, hours: float, *, is_replay: bool
+) -> None:
+    same = new_job(idempotency_key="k", request_sha256="aa")
+    first = database.transact(lambda conn: jobs.accept(conn, same, story.TARGET))
+    let_hours_pass(database, hours)
+    assert database.transact(replays.forget_old) == (0 if is_replay else 1)
+    second = database.transact(lambda conn: jobs.accept(conn, same, story.TARGET))
+    assert second.replayed is is_replay
+    assert (second.job_id == first.job_id) is is_replay
+
+
+@pytest.mark.parametrize(("hours", "is_free"), [(23 + 59 / 60, False), (24 + 1 / 60, True)])
+def test_a_key_is_free_after_a_day_although_nobody_swept(
+    database: Database, hours: float, *, is_free: bool
+) -> None:
+    former = new_job(idempotency_key="k", request_sha256="aa")
+    other = new_job(idempotency_key="k", request_sha256="bb")
+    first = database.transact(lambda conn: jobs.accept(conn, former, story.TARGET))
+    let_hours_pass(database, hours)
+    if not is_free:
+        with pytest.raises(ConflictError):
+            database.transact(lambda conn: jobs.accept(conn, other, story.TARGET))
+        return
+    second = database.transact(lambda conn: jobs.accept(conn, other, story.TARGET))
+    assert (second.replayed, second.job_id == first.job_id) == (False, False)
+    again = database.transact(lambda conn: jobs.accept(conn, other, story.TARGET))
+    assert (again.replayed, again.job_id) == (True, second.job_id)
+
+
+def test_only_keys_of_more_than_a_day_ago_are_forgotten(database: Database) -> None:
+    for key in ("old", "older"):
+        story.submit(database, idempotency_key=key, request_sha256="aa")
+    let_hours_pass(database, 24.1)
+    young = story.submit(database, idempotency_key="young", request_sha256="aa")
+    assert database.transact(replays.forget_old) == 2
+    assert database.transact(replays.forget_old) == 0
+    found = database.read(lambda conn: replays.find(conn, "default", "young", "aa"))
+    assert found == young
+    assert len(database.read(lambda conn: jobs.page(conn, "default", limit=9))) == 3
+
+
+def let_hours_pass(database: Database, hours: float) -> None:
+    """Make all keys older by so much."""
+    c = tables.idempotency.c
+    older = update(tables.idempotency).values(created_at=c.created_at - hours * 3_600)
+    database.transact(lambda conn: conn.execute(older))
+
+
 def test_racing_submits_with_one_key_make_one_job(database: Database) -> None:
     same = new_job(idempotency_key="k", request_sha256="aa")
 
@@ -116,7 +167,7 @@ def test_a_plan_step_that_dies_half_way_is_resumed_without_a_double(database: Da
         lambda conn: plans.write_chunk(conn, dead, Tier.STANDARD, rows[:2], lease_s=0.01)
     )
     time.sleep(0.05)
-    assert database.transact(steps.take_back_expired) == 1
+    assert len(database.transact(abandoned_steps.take_back_expired)) == 1
     heir = story.claim_step(database, job_id, StepKind.PLAN)
     assert not database.transact(
         lambda conn: plans.write_chunk(conn, dead, Tier.STANDARD, rows[2:4], lease_s=9)

@@ -18,6 +18,7 @@ from tests.contract.ledger.machine import (
     nodes,
     owners,
     postmen,
+    readers,
     schedulers,
     step_workers,
     truths,
@@ -69,6 +70,7 @@ class Actor:
             *[lambda: nodes.commit(held, list(together.values()))] * 5,
             lambda: nodes.take_over(held, claimed),
             lambda: nodes.renew(held, claimed),
+            lambda: nodes.stand_alone(held, claimed, alone=draw.random() < 0.7),
             lambda: nodes.release(held, claimed, delay_s=draw.choice([0.0, 60.0])),
             lambda: nodes.put_back(held, claimed),
             lambda: nodes.crash(held, claimed, alone=draw.random() < 0.7),
@@ -144,8 +146,12 @@ class Actor:
             lambda: held.letters and postmen.claim_next(held, self._any(held.letters)),
             lambda: (
                 held.deliveries
-                and postmen.settle(held, self._any(held.deliveries), draw.choice([200, 500, 404]))
+                and postmen.settle(
+                    held, self._any(held.deliveries), draw.choice([200, 500, 404, postmen.GONE])
+                )
             ),
+            # None is made or removed: which events it would have to be told, only locks decide.
+            lambda: draw.choice(readers.CHANGES)(held, draw.choice(TENANTS)),
             lambda: postmen.take_back(held),
         )
 

@@ -27,9 +27,11 @@ from shared.ledger.database import Database
 from shared.ledger.segments import Claim
 from tests.contract.ledger.machine import (
     ground,
+    mishaps,
     nodes,
     owners,
     postmen,
+    readers,
     schedulers,
     step_workers,
 )
@@ -168,6 +170,18 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule(claimed=ANY)
     def renew(self, claimed: int) -> None:
         nodes.renew(self.held, back(self.held.claims, claimed))
+
+    @has("claims")
+    @rule(claimed=ANY, alone=YES)
+    def stand_alone(self, claimed: int, *, alone: bool) -> None:
+        nodes.stand_alone(self.held, back(self.held.claims, claimed), alone=alone)
+
+    @has("claims")
+    @rule(claimed=ANY, times=st.integers(1, 2))
+    def die_alone(self, claimed: int, times: int) -> None:
+        for _ in range(times):
+            mishaps.die_alone(self.held, back(self.held.claims, claimed))
+            self.speak(6, 0)
 
     @has("claims")
     @rule(claimed=ANY, delay_s=DELAYS_S)
@@ -317,9 +331,13 @@ class LedgerMachine(RuleBasedStateMachine):
         take(self.held, back(self.held.letters, letter))
 
     @has("deliveries")
-    @rule(delivery=ANY, status=st.sampled_from([200, 200, 500, 404]))
+    @rule(delivery=ANY, status=st.sampled_from([200, 200, 500, 404, postmen.GONE]))
     def settle(self, delivery: int, status: int) -> None:
         postmen.settle(self.held, back(self.held.deliveries, delivery), status)
+
+    @rule(tenant=st.sampled_from(TENANTS), wish=st.sampled_from(readers.WISHES))
+    def change_webhooks(self, tenant: str, wish: Callable[[Held, str], None]) -> None:
+        wish(self.held, tenant)
 
     @has("deliveries")
     @rule(delivery=ANY, again=YES)

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from sqlalchemy import update
 
 from shared.jobs import JobState
-from shared.ledger import feeding, jobs, segment_records, segments, settling
+from shared.ledger import abandoned, feeding, jobs, segment_records, segments, settling
 from shared.ledger.database import Database
 from shared.ledger.tables import job
 from shared.segments import SegmentState
@@ -72,7 +72,7 @@ def test_the_newest_token_may_commit_late_so_that_a_slow_store_makes_progress(
     [message, *_] = story.feed(database)
     slow = story.must_claim(database, message, lease_s=0.01)
     time.sleep(0.05)
-    assert database.transact(segments.take_back_expired) == 1
+    assert len(database.transact(abandoned.take_back_expired)) == 1
     assert story.commit(database, slow).won
     again = story.feed(database)
     assert message.index not in [m.index for m in again]
@@ -96,7 +96,7 @@ def test_a_renewed_lease_is_not_taken_back(database: Database) -> None:
     assert database.transact(
         lambda conn: segments.renew(conn, claimed.job_id, claimed.index, claimed.token, lease_s=30)
     )
-    assert database.transact(segments.take_back_expired) == 0
+    assert database.transact(abandoned.take_back_expired) == []
 
 
 def test_a_released_claim_burns_no_attempt_and_waits(database: Database) -> None:

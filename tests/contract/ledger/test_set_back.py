@@ -1,6 +1,5 @@
 """The database's clock is set back: its times then lie in the future. On both databases."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from shared.ledger.database import Database
 from shared.ledger.set_back import Longest
 from shared.steps import StepKind
 from tests.contract.ledger import hooks, story
+from tests.unit.api.engines import engine_info
 from worker.clock_watch import ClockWatch
 
 HOUR_S = 3_600.0
@@ -168,11 +168,12 @@ def test_what_is_as_it_should_be_is_left_alone(database: Database) -> None:
 
 
 def test_a_node_that_is_gone_does_not_seem_to_live_for_an_hour(database: Database) -> None:
-    before: Mapping[str, Any] = {"id": "n", "engine": "tone", "slots": 1, "heartbeat_at": 9e9}
-    database.transact(lambda conn: conn.execute(t.node.insert().values(**before)))
+    database.transact(lambda conn: nodes.publish(conn, "n", engine_info("tone")))
+    database.transact(lambda conn: conn.execute(t.node.update().values(heartbeat_at=9e9)))
     mend(database)
     assert ahead_s(database, t.node, "heartbeat_at") <= 0
-    assert database.read(nodes.live_nodes) == 1
+    [record] = database.read(nodes.engines)
+    assert record.nodes == 1
 
 
 @pytest.mark.parametrize(

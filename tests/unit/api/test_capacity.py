@@ -1,7 +1,7 @@
 """Room at the door: nobody is refused for nothing, and whoever is gets an honest waiting time."""
 
 from collections.abc import Callable
-from random import Random
+from dataclasses import replace
 
 import pytest
 from hypothesis import assume, given
@@ -15,14 +15,16 @@ from api.capacity import (
     check_quota,
     check_room,
     check_tier,
-    measured_rate,
+    demand_of,
     promise_s,
 )
 from shared.errors import CapacityError, UsageError
-from shared.ledger.demand import LiveJob, Rendering
+from shared.ledger.demand import LiveJob
+from shared.scheduling.pace import steps_s
 from shared.settings import Settings
 from shared.tenants import Quota, TenantBacklog
 from shared.tiers import Tier
+from tests.factories import new_job
 
 SETTINGS = Settings()
 NOW = 1_000_000.0
@@ -58,7 +60,9 @@ def at_the_door(
 
 tiers = st.sampled_from(Tier)
 moments = st.floats(0, 100_000)
-demands = st.builds(Demand, tiers, st.floats(0.1, 100_000), st.integers(1, 5_000_000))
+demands = st.builds(
+    Demand, tiers, st.floats(0.1, 100_000), st.integers(1, 5_000_000), st.floats(0.0, 10_000)
+)
 lives = st.lists(
     st.builds(
         lambda tier, age, due, audio, done: LiveJob(tier, NOW - age, NOW - age + due, audio, done),
@@ -126,6 +130,34 @@ def test_the_promise_is_kept_to_the_second() -> None:
     may_wait_s = promise_s(NEWS.chars, SETTINGS.tiers[Tier.STANDARD]) - NEWS.audio_s / 10.0
     assert at_the_door(NEWS, live(10.0 * may_wait_s)) is None
     assert at_the_door(NEWS, live(10.0 * may_wait_s + 1.0)) is not None
+
+
+def test_a_plan_and_a_file_are_part_of_the_promise() -> None:
+    may_wait_s = promise_s(NEWS.chars, SETTINGS.tiers[Tier.STANDARD]) - NEWS.audio_s / 10.0
+    backlog = live(10.0 * (may_wait_s - 1.0))
+    assert at_the_door(NEWS, backlog) is None
+    assert at_the_door(replace(NEWS, steps_s=0.9), backlog) is None
+    error = at_the_door(replace(NEWS, steps_s=3.0), backlog)
+    assert error is not None
+    assert error.retry_after_s == pytest.approx(2.0)
+
+
+def test_what_takes_longer_than_its_promise_alone_may_wait_for_its_first_audio() -> None:
+    slow = replace(NEWS, steps_s=1_000.0)
+    assert at_the_door(slow, live(10.0 * 29.0)) is None
+    assert at_the_door(slow, live(10.0 * 31.0)) is not None
+
+
+def test_a_job_asks_for_its_plan_and_the_file_of_its_last_chapter() -> None:
+    text = "x" * 300_000
+    whole = new_job(text=text, expected_audio_s=20_000.0)
+    asked = demand_of(whole)
+    assert (asked.tier, asked.audio_s, asked.chars) == (Tier.STANDARD, 20_000.0, 300_000)
+    in_time = steps_s(300_000, 20_000.0, whole.spec.format)
+    assert asked.steps_s == pytest.approx(in_time)
+    chapters = [("One", 0, 270_000), ("Two", 270_000, 300_000)]
+    asked = demand_of(replace(whole, chapters=chapters))
+    assert asked.steps_s == pytest.approx(steps_s(300_000, 2_000.0, whole.spec.format))
 
 
 def test_a_book_due_tomorrow_does_not_keep_the_news_out() -> None:
@@ -198,45 +230,3 @@ def test_a_tier_that_a_key_may_not_use_is_refused_with_those_it_may() -> None:
         check_tier(Tier.RUSH, frozenset({Tier.BULK, Tier.STANDARD}))
     assert caught.value.code == "tier-not-allowed"
     assert caught.value.fields["choices"] == ["standard", "bulk"]
-
-
-def rendered(began_at: float, took_s: float, audio_s: float) -> Rendering:
-    return Rendering(began_at, began_at + took_s, audio_s)
-
-
-def test_a_rate_wants_enough_renderings() -> None:
-    assert measured_rate([]) is None
-    assert measured_rate([rendered(n, 1.0, 5.0) for n in range(7)]) is None
-    assert measured_rate([rendered(n, 1.0, 5.0) for n in range(8)]) == pytest.approx(5.0)
-
-
-def test_idle_time_does_not_slow_the_farm_down() -> None:
-    sparse = [rendered(n * 30.0, 0.5, 5.0) for n in range(10)]
-    assert measured_rate(sparse) == pytest.approx(10.0)
-
-
-def test_batches_and_devices_side_by_side_add_up() -> None:
-    side_by_side = [rendered(n * 2.0, 2.0, 5.0) for n in range(4) for _ in range(8)]
-    assert measured_rate(side_by_side) == pytest.approx(20.0)
-
-
-@given(
-    st.lists(
-        st.builds(rendered, st.floats(0, 1_000), st.floats(0.01, 50), st.floats(0.1, 30)),
-        min_size=8,
-        max_size=40,
-    ),
-    st.randoms(use_true_random=False),
-)
-def test_a_rate_lies_between_one_stream_and_the_sum_of_all(
-    renderings: list[Rendering], random: Random
-) -> None:
-    rate = measured_rate(renderings)
-    audio_s = sum(one.audio_s for one in renderings)
-    spent_s = sum(one.ended_at - one.began_at for one in renderings)
-    longest_s = max(one.ended_at - one.began_at for one in renderings)
-    assert rate is not None
-    assert audio_s / spent_s <= rate * (1 + 1e-9)
-    assert rate <= audio_s / longest_s * (1 + 1e-9)
-    random.shuffle(renderings)
-    assert measured_rate(renderings) == pytest.approx(rate)

@@ -142,6 +142,57 @@ def test_a_time_that_no_farm_keeps_is_refused_before_anything_is_sent(
     assert farm.seen == []
 
 
+@pytest.mark.parametrize(
+    ("wishes", "made"),
+    [
+        ([], "mp3"),
+        (["--out", "news.wav"], "wav"),
+        (["--out", "news.FLAC"], "flac"),
+        (["--out", "news.mp3", "--format", "mp3"], "mp3"),
+        (["--out", "news"], "mp3"),
+        (["--out", "news.v2", "--format", "flac"], "flac"),
+        (["--out", "news.wav", "--chapters"], "mp3"),
+        (["--out", "there.wav"], "mp3"),  # a folder that exists
+    ],
+)
+def test_the_format_is_what_the_file_is_named(
+    farm: FarmDouble, place: Path, wishes: list[str], made: str
+) -> None:
+    (place / "there.wav").mkdir()
+    done = voxfarm(place, "render", "book.txt", *wishes, "--url", farm.url)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(farm.asked("/v1/jobs")[0].body)["format"] == made
+    assert "will hold" not in done.stderr
+
+
+def test_a_name_that_contradicts_the_format_is_refused_before_anything_is_sent(
+    farm: FarmDouble, place: Path
+) -> None:
+    wishes = ("--out", "news.wav", "--format", "mp3", "--url", farm.url, "--json")
+    done = voxfarm(place, "render", "book.txt", *wishes)
+    assert done.returncode == 2
+    assert "news.wav would be named wav and hold mp3" in done.stderr
+    assert json.loads(done.stdout)["error"]["code"] == "format-mismatch"
+    assert farm.seen == []
+
+
+def test_a_suffix_that_names_nothing_we_make_is_kept_and_its_content_is_said(
+    farm: FarmDouble, place: Path
+) -> None:
+    done = voxfarm(place, "render", "book.txt", "--out", "news.ogg", "--url", farm.url)
+    assert done.returncode == 0
+    assert "news.ogg will hold mp3" in done.stderr
+    assert (place / "news.ogg").read_bytes() == AUDIO
+
+
+def test_a_download_is_not_named_what_its_job_did_not_make(farm: FarmDouble, place: Path) -> None:
+    farm.on("GET", "/v1/jobs/j1", says(a_job("completed", format="flac")))
+    done = voxfarm(place, "jobs", "download", "j1", "--out", "news.mp3", "--url", farm.url)
+    assert done.returncode == 2
+    assert "news.mp3 would be named mp3 and hold flac" in done.stderr
+    assert names(place) == ["book.txt"]
+
+
 def test_without_a_terminal_progress_is_plain_lines(farm: FarmDouble, place: Path) -> None:
     done = voxfarm(place, "render", "book.txt", "--url", farm.url)
     assert "\x1b" not in done.stderr
@@ -367,6 +418,15 @@ def test_a_job_is_shown_with_its_files(farm: FarmDouble, place: Path) -> None:
     done = voxfarm(place, "jobs", "show", "j1", "--url", farm.url)
     assert "state       completed" in done.stdout
     assert "A title.wav  0:12  200.0 kB" in done.stdout
+    assert "audio       0:12" in done.stdout  # as delivered; 20 s were spoken
+
+
+def test_while_a_job_has_no_file_what_is_spoken_so_far_is_shown(
+    farm: FarmDouble, place: Path
+) -> None:
+    farm.on("GET", "/v1/jobs/j1", says(a_job("rendering")))
+    done = voxfarm(place, "jobs", "show", "j1", "--url", farm.url)
+    assert "audio       0:20" in done.stdout
 
 
 def test_commands_that_need_a_farm_say_how_to_start_one(place: Path) -> None:

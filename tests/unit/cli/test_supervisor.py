@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from cli.child_logs import bound, last_lines
+from cli.child_logs import bound, last_lines, length_bytes
 from cli.children import ProcessChild
 from cli.errors import FarmStoppedError
 from cli.processes import Process, Stage, farm_processes
@@ -110,6 +110,25 @@ def test_a_child_that_will_not_stay_alive_stops_the_farm_with_its_last_lines(cre
     assert "exit status 7" in str(caught.value)
     assert str(caught.value).endswith("no model here")
     assert alive(other.pid)
+
+
+def test_what_an_earlier_farm_wrote_into_a_log_is_not_told_as_the_reason(crew: Crew) -> None:
+    (crew.folder / "node-0.log").write_text("all is well\n")
+    crew.add("node-0", SH, "-c", "echo no model here >&2; exit 7")
+    with pytest.raises(FarmStoppedError) as caught:
+        crew.tick_until(lambda: False)
+    assert "no model here" in str(caught.value)
+    assert "all is well" not in str(caught.value)
+
+
+def test_a_log_that_was_emptied_meanwhile_is_told_from_its_beginning(tmp_path: Path) -> None:
+    log = tmp_path / "x.log"
+    log.write_text("first\n" * 100)
+    before = length_bytes(log)
+    assert last_lines(log, since_bytes=before) == ""
+    bound(log, max_bytes=0)
+    log.write_text("second\n")
+    assert last_lines(log, since_bytes=before) == "second"
 
 
 def test_a_view_that_will_not_stay_alive_is_given_up_and_the_farm_goes_on(crew: Crew) -> None:

@@ -5,7 +5,8 @@ import time
 import numpy as np
 
 from tests.hosts import utterance
-from worker.engines.simulated import RATE_HZ, build
+from worker.engines.simulated import build
+from worker.engines.simulated_device import RATE_HZ
 
 
 def test_a_batch_takes_its_base_and_a_share_for_each_member_and_no_cpu() -> None:

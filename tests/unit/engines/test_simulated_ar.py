@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tests.hosts import utterance
 from worker.engines.base import Chunk
-from worker.engines.simulated import RATE_HZ
 from worker.engines.simulated_ar import CHUNK_STEPS, SPREAD, SimulatedArEngine, build, steps_of
+from worker.engines.simulated_device import RATE_HZ
 
 
 def run(engine: SimulatedArEngine, *, finals: int) -> list[list[Chunk]]:

@@ -3,6 +3,7 @@
 import queue
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,16 @@ import pytest
 
 from tests.hosts import utterance
 from worker.batching.policy import Policy, TierLimits
+from worker.batching.room import GROWS_AFTER_BATCHES
 from worker.engines.base import Chunk, Utterance
 from worker.engines.simulated import build as simulated
 from worker.host.canary import CANARY_TEXT, BrokenEngineError, speak_canary
 from worker.host.desk import Desk
 from worker.host.events import Drop, Event, Gone, Say, Stop
 from worker.host.loop import HostLoop
+from worker.host.pace import KNOWN_AFTER_STEPS
+from worker.host.protocol import Vitals
+from worker.host.shortages import FORGIVEN
 from worker.host.wear import Wear, WearLimits
 
 LIMITS = {"standard": TierLimits(max_batch=8, max_wait_s=0)}
@@ -34,7 +39,7 @@ class Outlet:
 
     def send(self, connection: int, header: Mapping[str, Any], payload: bytes = b"") -> None:
         self.sent.append((connection, header, payload))
-        self.ends -= header["op"] == "error" or bool(header.get("final"))
+        self.ends -= header["op"] in ("error", "lost") or bool(header.get("final"))
         if self.ends == 0:
             self.enough()
 
@@ -183,17 +188,70 @@ def test_out_of_memory_is_remembered() -> None:
     engine = Script(small)
     outlet = run(engine, *(say(f"u{n}") for n in range(16)))
     assert all(outlet.ops(f"u{n}")[-1] == "chunk" for n in range(16))
-    assert engine.batches == [8, 4, 2, 2, 4, 2, 2, 2, 2, 2, 2]
+    assert engine.batches == [8, 4, 2, 2, 2, 2, 2, 2, 2, 2]
 
 
-def test_an_utterance_too_large_for_the_device_alone_is_its_own_fault() -> None:
+def test_what_was_cut_too_large_is_cut_again_before_it_is_tried() -> None:
+    """given a device for three / when five run out of memory / then three and two are tried."""
+
     def small(held: list[Utterance]) -> list[Chunk]:
-        if any(len(u.text) > 50 for u in held):
+        if len(held) > 3:
             raise MemoryError
         return speak_all(held)
 
-    outlet = run(Script(small), say("u", "long " * 20))
-    assert outlet.ops("u")[-1] == "error"
+    engine = Script(small, slots=5)
+    run(engine, *(say(f"u{n}") for n in range(5)))
+    assert engine.batches == [5, 3, 2]
+
+
+def test_memory_that_was_short_for_a_while_is_used_again() -> None:
+    def short_at_first(held: list[Utterance]) -> list[Chunk]:
+        if len(engine.batches) == 1:
+            raise MemoryError
+        return speak_all(held)
+
+    engine = Script(short_at_first)
+    outlet = run(engine, *(say(f"u{n}", connection=n // 50) for n in range(200)))
+    assert all(outlet.ops(f"u{n}")[-1] == "chunk" for n in range(200))
+    assert engine.batches[:34] == [8] + [4] * 32 + [8]
+
+
+def test_a_batch_that_is_too_large_is_tried_ever_more_seldom() -> None:
+    def small(held: list[Utterance]) -> list[Chunk]:
+        if len(held) > 4:
+            raise MemoryError
+        return speak_all(held)
+
+    engine = Script(small)
+    count = 4 * GROWS_AFTER_BATCHES * 20
+    outlet = run(engine, *(say(f"u{n}", connection=n // 50) for n in range(count)))
+    assert all(outlet.ops(f"u{n}")[-1] == "chunk" for n in range(count))
+    tries = [n for n, size in enumerate(engine.batches) if size == 8]
+    gaps = [later - sooner for sooner, later in pairwise(tries)]
+    assert len(tries) >= 4
+    assert gaps == sorted(gaps)
+    assert gaps[-1] >= 1.9 * gaps[-2]
+
+
+def too_large(held: list[Utterance]) -> list[Chunk]:
+    if any(len(u.text) > 50 for u in held):
+        raise MemoryError
+    return speak_all(held)
+
+
+def test_an_utterance_too_large_for_the_device_alone_is_its_own_fault_in_the_end() -> None:
+    """It goes back a few times first, by whatever id and link it comes: memory may be short."""
+    tries = [say(f"u{n}", "long " * 20, connection=n) for n in range(FORGIVEN + 2)]
+    outlet = run(Script(too_large), *(replace(one, alone=True) for one in tries))
+    ends = [outlet.ops(f"u{n}")[-1] for n in range(FORGIVEN + 2)]
+    assert ends == ["lost"] * FORGIVEN + ["error"] * 2
+
+
+def test_who_shared_a_batch_with_one_too_large_is_spoken() -> None:
+    outlet = run(
+        Script(too_large), *(say(f"u{n}", "long " * 20 if n == 1 else "Fine.") for n in range(4))
+    )
+    assert [outlet.ops(f"u{n}")[-1] for n in (0, 2, 3)] == ["chunk"] * 3
 
 
 NOT_AUDIO = {
@@ -281,6 +339,64 @@ def test_progress_is_told_twice_a_second_at_most() -> None:
     told = sum(header["op"] == "progress" for _, header, _ in outlet.sent)
     assert 10 <= told <= 40
     assert all("id" not in h for _, h, _ in outlet.sent if h["op"] == "progress")
+
+
+def test_vitals_tell_how_long_any_call_of_the_engine_has_gone_on() -> None:
+    """A hang while utterances are admitted, or dropped, is a hang as well."""
+    seen = dict[str, Vitals]()
+    now = iter(range(1_000))
+
+    class Watched(Script):
+        def admit(self, utterances: Sequence[Utterance]) -> None:
+            seen["admit"] = loop.vitals()
+            super().admit(utterances)
+
+        def drop(self, ids: Collection[str]) -> None:
+            seen["drop"] = loop.vitals()
+            super().drop(ids)
+
+    def fail_once(held: list[Utterance]) -> list[Chunk]:
+        seen["step"] = loop.vitals()
+        if len(engine.batches) == 1:
+            raise RuntimeError
+        return speak_all(held)
+
+    engine = Watched(fail_once)
+    inbox: queue.SimpleQueue[Event] = queue.SimpleQueue()
+    for event in (say("a"), say("b")):
+        inbox.put(event)
+    outlet = Outlet(lambda: inbox.put(Stop()), 2)
+    policy = Policy(slots=8, limits=LIMITS)
+    loop = HostLoop(
+        engine, policy, Desk(engine.info, outlet), inbox, clock=lambda: float(next(now))
+    )
+    loop.run()
+    assert {call: vitals.busy_s > 0 for call, vitals in seen.items()} == {
+        "admit": True,
+        "step": True,
+        "drop": True,
+    }
+    assert loop.vitals().busy_s == 0
+
+
+def test_vitals_tell_what_is_usual_once_enough_steps_like_it_are_known() -> None:
+    usual_s: list[float] = []
+    now = iter(n / 8 for n in range(10_000))
+
+    def listen(held: list[Utterance]) -> list[Chunk]:
+        usual_s.append(loop.vitals().usual_s)
+        return speak_all(held)
+
+    engine = Script(listen, slots=1)
+    inbox: queue.SimpleQueue[Event] = queue.SimpleQueue()
+    texts = ["Fine."] * (KNOWN_AFTER_STEPS + 1) + ["Longer than all before it.", "Fine."]
+    for n, text in enumerate(texts):
+        inbox.put(say(f"u{n}", text))
+    outlet = Outlet(lambda: inbox.put(Stop()), len(texts))
+    policy = Policy(slots=1, limits=LIMITS)
+    loop = HostLoop(engine, policy, Desk(engine.info, outlet), inbox, clock=lambda: next(now))
+    loop.run()
+    assert [usual > 0 for usual in usual_s] == [*[False] * KNOWN_AFTER_STEPS, True, False, True]
 
 
 def test_the_canary_is_spoken_by_every_language() -> None:

@@ -29,7 +29,7 @@ def test_spoken_characters_go_by_pace_and_speed_and_pauses_do_not(plan: Planner)
 
 def test_what_is_skipped_is_counted_and_takes_no_time(plan: Planner) -> None:
     made = expected(plan("I like it ☕. 你好。"), speech_s=ten_a_second, speed=1.0)
-    assert (made.segments, made.skipped, made.chars) == (1, 2, len("I like it"))
+    assert (made.segments, made.skipped, made.chars) == (1, 2, len("I like it."))
 
 
 def test_every_part_begins_with_a_little_silence() -> None:

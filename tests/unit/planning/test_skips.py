@@ -1,8 +1,11 @@
 """What no engine of the job can say is left out, and named."""
 
+import re
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from shared.jobs import OnUnspeakable
 from shared.planning import Plan, Unspeakable, first_unspeakable, uncovered
@@ -33,6 +36,51 @@ def test_a_sentence_that_ends_in_a_skip_keeps_its_end_mark_and_its_pause(plan: P
     assert (spoken.text, spoken.pause_after_s) == ("I like it.", 0.0)
     assert (skipped.reason, skipped.pause_after_s) == ("symbol: HOT BEVERAGE", 0.3)
     assert after.text == "Good."
+
+
+@pytest.mark.parametrize(
+    ("text", "languages", "expected"),
+    [
+        ("A b. 你好！ Bye.", ("en",), ["A b.", "Bye."]),  # it ended before the skip
+        ("Is it 你好？", ("en",), ["Is it?"]),
+        ("Is it سلام؟", ("en",), ["Is it?"]),
+        ("He said, 你好。", ("en",), ["He said."]),
+        ('"Come here." 你好！', ("en",), ['"Come here."']),
+        ("Wait… 你好！", ("en",), ["Wait…"]),
+        ("I like it ☕ 你好!", ("en",), ["I like it!"]),  # over two skips
+        ("他来了 ☕.", ("zh",), ["他来了。"]),
+        ("他用 iPhone?", ("zh",), ["他用？"]),
+        ("他来了！☕.", ("zh",), ["他来了！"]),
+        ("他说 OK ☕。", ("zh", "en"), ["他说 OK."]),
+        ("Он пришёл ☕！", ("ru",), ["Он пришёл!"]),
+    ],
+)
+def test_a_kept_end_mark_is_the_only_one_and_of_the_script_that_is_spoken(
+    said: Said, text: str, languages: tuple[str, ...], expected: list[str]
+) -> None:
+    assert said(text, languages=languages) == expected
+
+
+ASCII_ENDS, WIDE_ENDS = set(".!?"), set("。！？")
+
+
+@given(
+    runs=st.lists(
+        st.sampled_from(["word", "b.", "e.g.", "Mr.", "it,", "Oh!", "Why?", "☕", "→"])
+        | st.sampled_from(["你好", "你好！", "世界。", "，世界", "何？", "Привет.", "سلام؟"]),
+        max_size=12,
+    ),
+    end=st.sampled_from(["", *".!?。！？", "?!", "！！"]),
+    limit=st.integers(1, 40),
+)
+def test_no_skip_brings_a_second_or_a_foreign_end_mark(
+    runs: list[str], end: str, limit: int, said: Said
+) -> None:
+    text = " ".join([*runs, "☕"]) + end  # a mark that follows a skip, never a word of ours
+    for piece in said(text, languages=("en",), engine_max_chars=limit):
+        marks = piece[len(piece.rstrip("".join(ASCII_ENDS | WIDE_ENDS))) :]
+        assert not (set(marks) & ASCII_ENDS and set(marks) & WIDE_ENDS)
+        assert not re.search(r"[.!?,][！。？]|[,，][.!?]", piece)
 
 
 def test_skipped_paragraphs_leave_no_hole(plan: Planner) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.scheduling.depth import Fleet, threads, window
+from shared.scheduling.depth import Fleet, Room, room, threads, window
 from shared.tiers import Tier
 
 SHARED = (Tier.STANDARD, Tier.BULK)
@@ -45,3 +45,18 @@ def test_a_window_is_never_less_than_the_consumers_take(
     rush = tiers == (Tier.RUSH,)
     taken = sum(f.nodes * threads(f.slots, rush=rush, pads=f.pads, settling=8) for f in found)
     assert depth(tiers, found, least=least) >= max(taken, least)
+
+
+def test_a_slot_has_enough_with_a_sentence_and_a_half_in_hand() -> None:
+    two = [Fleet(2, 8, pads=False)]
+    assert room(two, settling=8, max_batch=8) == Room(24, 2 * (16 + 18))
+    assert room(two, settling=8, max_batch=4) == Room(12, 2 * (16 + 18))
+    mixed = [Fleet(1, 8, pads=True), Fleet(3, 1, pads=False)]
+    assert room(mixed, settling=8, max_batch=8) == Room(16.5, 16 + 32 + 3 * (3 + 11))
+    assert room([], settling=8, max_batch=8) == Room(0, 0)
+
+
+@given(fleets, st.integers(1, 64))
+def test_consumers_can_hold_what_keeps_the_slots_busy(found: list[Fleet], settling: int) -> None:
+    there = room(found, settling=settling, max_batch=64)
+    assert there.enough <= there.most

@@ -8,13 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.simulation.arms import ARMS, OURS
-from benchmarks.simulation.device import CAPACITY_XRT, FULL_BATCH_S, SLOTS, batch_s
+from benchmarks.simulation.arms import ARMS, OURS, SHIPPED
+from benchmarks.simulation.device import (
+    CAPACITY_XRT,
+    DEVICE,
+    FULL_BATCH_S,
+    OTHER_DEVICES,
+    SLOTS,
+    Device,
+)
 from benchmarks.simulation.fairness import compare
 from benchmarks.simulation.farm import Farm
-from benchmarks.simulation.scenarios import newcomer
+from benchmarks.simulation.scenarios import late_bulk_share, newcomer
 from benchmarks.simulation.trace import Size, expand, make_job, trace_names
 from benchmarks.simulation.work import Sent
+from shared.scheduling.pools import SHARED_POOL
 from shared.tiers import Tier
 
 ROOT = Path(__file__).parents[3]
@@ -54,7 +62,7 @@ def test_a_saturated_device_does_full_batches_at_its_own_pace(arm: str) -> None:
 def test_a_lone_rush_sentence_takes_a_batch_of_one() -> None:
     job = make_job("note", "A", Tier.RUSH, [90], arrives_s=3.0)
     farm().run([job])
-    assert job.first_done_s - job.arrives_s == pytest.approx(batch_s(1))
+    assert job.first_done_s - job.arrives_s == pytest.approx(DEVICE.batch_s(1))
     assert job.kept
 
 
@@ -84,6 +92,18 @@ def test_a_newcomer_is_held_up_by_a_flood_under_fifo_and_not_under_ours() -> Non
         for arm in (ARMS[OURS], ARMS["fifo"])
     )
     assert ours.of_limit <= 1 < fifo.of_limit
+
+
+@pytest.mark.parametrize("device", [DEVICE, *OTHER_DEVICES.values()])
+@pytest.mark.parametrize("name", [OURS, SHIPPED])
+def test_late_bulk_keeps_its_floor_in_a_rush_flood_whatever_the_device(
+    name: str, device: Device
+) -> None:
+    arm = ARMS[name]
+    share = late_bulk_share(
+        arm.dispatch, arm.layout(1, device), arm.policy(device), seed=0, minutes=2.0
+    )
+    assert SHARED_POOL.late_bulk_share <= share <= 1.2 * SHARED_POOL.late_bulk_share
 
 
 def test_start_time_turns_share_more_evenly_than_round_robin() -> None:

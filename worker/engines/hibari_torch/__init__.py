@@ -117,7 +117,8 @@ def build(*, device: str = "") -> HibariTorchEngine:
     except (RuntimeError, AssertionError) as error:
         raise SetupError(
             f"torch has no device {device!r} here; mend it with a driver and a torch build for "
-            "it, or give the option device=cpu"
+            "it, or give the option device=cpu",
+            mend="""VOXFARM_ENGINE_OPTIONS='{"hibari-torch": {"device": "cpu"}}'""",
         ) from error
     engine = HibariTorchEngine(place)
     for count in (1, SLOTS):  # kernels and buffers for the smallest and the largest batch

@@ -29,7 +29,7 @@ def load_weights(device: torch.device) -> Weights:
     matrices = [name.removesuffix(_SUFFIX) for name in tensors if name.endswith(_SUFFIX)]
     layers = list(_layers())
     if len(matrices) != len(layers):
-        raise SetupError(f"{_FILE} is not hibari 0.2.1's model: pip install hibari-tts==0.2.1")
+        raise _wrong_model()
     for matrix, (layer, bias) in zip(matrices, layers, strict=True):
         whole = tensors[f"{matrix}{_SUFFIX}"].astype(np.float32)
         scale, zero = tensors[f"{matrix}_scale"], tensors[f"{matrix}_zero_point"]
@@ -37,8 +37,13 @@ def load_weights(device: torch.device) -> Weights:
         weights[f"{layer}.matrix"] = torch.tensor(real.T.copy(), device=device)
         weights[f"{layer}.offset"] = weights[bias]
         if len(weights[bias]) != real.shape[1]:
-            raise SetupError(f"{_FILE} is not hibari 0.2.1's model: pip install hibari-tts==0.2.1")
+            raise _wrong_model()
     return weights
+
+
+def _wrong_model() -> SetupError:
+    mend = "pip install --force-reinstall hibari-tts==0.2.1"
+    return SetupError(f"{_FILE} is not hibari 0.2.1's model: {mend}", mend=mend)
 
 
 def _layers() -> list[tuple[str, str]]:

@@ -128,7 +128,8 @@ def _load(files: ModelFiles) -> onnxruntime.InferenceSession:
     except Exception as error:
         raise SetupError(
             f"{files.model} is no model that ONNX Runtime can load ({type(error).__name__}): "
-            "voxfarm voices install kokoro"
+            "voxfarm voices install kokoro",
+            mend="voxfarm voices install kokoro",
         ) from error
     inputs = {one.name for one in session.get_inputs()}
     if inputs != _INPUTS:

@@ -39,7 +39,7 @@ def find_files(folder: str | os.PathLike[str] | None) -> ModelFiles:
     try:
         listed = (place / CHECKSUMS).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise SetupError(f"Kokoro's files are not at {place}: {mend}") from error
+        raise SetupError(f"Kokoro's files are not at {place}: {mend}", mend=mend) from error
     sums = {
         found["name"]: found["sha256"]
         for found in map(_LINE.fullmatch, listed.split("\n"))
@@ -47,11 +47,13 @@ def find_files(folder: str | os.PathLike[str] | None) -> ModelFiles:
     }
     voices = {found["voice"]: place / name for name in sums if (found := _VOICE.fullmatch(name))}
     if MODEL not in sums or not voices:
-        raise SetupError(f"{place / CHECKSUMS} lists no {MODEL} or no voices/NAME.bin: {mend}")
+        raise SetupError(
+            f"{place / CHECKSUMS} lists no {MODEL} or no voices/NAME.bin: {mend}", mend=mend
+        )
     wanted = {MODEL: sums[MODEL]} | {f"voices/{v}.bin": sums[f"voices/{v}.bin"] for v in voices}
     for name, sha256 in wanted.items():
         if _sha256(place / name, mend) != sha256:
-            raise SetupError(f"{place / name} is damaged: its checksum is wrong; {mend}")
+            raise SetupError(f"{place / name} is damaged: its checksum is wrong; {mend}", mend=mend)
     revision = hashlib.sha256(repr(sorted(wanted.items())).encode()).hexdigest()[:8]
     return ModelFiles(place / MODEL, voices, revision)
 
@@ -61,4 +63,4 @@ def _sha256(path: Path, mend: str) -> str:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise SetupError(f"{path} cannot be read ({error.strerror}): {mend}") from error
+        raise SetupError(f"{path} cannot be read ({error.strerror}): {mend}", mend=mend) from error

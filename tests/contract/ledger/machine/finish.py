@@ -2,7 +2,7 @@
 
 from sqlalchemy import text
 
-from tests.contract.ledger.machine import nodes, owners, postmen, schedulers, step_workers
+from tests.contract.ledger.machine import nodes, owners, postmen, readers, schedulers, step_workers
 from tests.contract.ledger.machine.held import Held
 
 _ROUNDS = 30  # more than any of these small jobs needs
@@ -56,7 +56,8 @@ def _let_leases_run_out(held: Held) -> None:
 
 
 def deliver(held: Held) -> None:
-    """Bring every event to its webhook."""
+    """Bring every event to its webhook, once all of those are enabled."""
+    readers.enable_all(held)
     for _ in range(_ROUNDS):
         _let_leases_run_out(held)
         postmen.take_back(held)

@@ -10,6 +10,12 @@ def lose_lease(held: Held, claimed: Claim) -> None:
     schedulers.take_back_expired(held)
 
 
+def die_alone(held: Held, claimed: Claim) -> None:
+    """Its consumer dies, or seems to, while it is the only sentence there."""
+    nodes.stand_alone(held, claimed, alone=True)
+    lose_lease(held, claimed)
+
+
 def give_back(held: Held, claimed: Claim) -> None:
     nodes.release(held, claimed, delay_s=0.0)
 
@@ -29,5 +35,5 @@ def crash_again(held: Held, claimed: Claim) -> None:
         nodes.crash(held, claimed, alone=True)
 
 
-LOSSES = (lose_lease, give_back, pause_and_resume, crash_again)
+LOSSES = (lose_lease, die_alone, give_back, pause_and_resume, crash_again)
 WORDS = (commit_alone, commit_alone, crash_again, give_back, nodes.renew)

@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from sqlalchemy import Connection
 
 from shared import object_keys
-from shared.content import fallback_key
-from shared.ledger import segments, settling, taking_over
-from shared.ledger.blame import testify
+from shared.ledger import blame, segments, settling, taking_over
+from shared.ledger.giving_up import give_up
 from shared.ledger.renderings import Audio
 from shared.ledger.segments import Claim
 from shared.messages import SynthMessage
@@ -33,8 +32,18 @@ def claim(held: Held, message: SynthMessage) -> None:
 
 
 def renew(held: Held, claimed: Claim) -> None:
-    where = (claimed.job_id, claimed.index, claimed.token)
-    held.database.transact(lambda conn: segments.renew(conn, *where, lease_s=LEASE_S))
+    def work(conn: Connection) -> None:
+        where = (claimed.job_id, claimed.index, claimed.token)
+        if not segments.renew(conn, *where, lease_s=LEASE_S):
+            blame.forgive(conn, claimed)
+
+    held.database.transact(work)
+
+
+def stand_alone(held: Held, claimed: Claim, *, alone: bool) -> None:
+    held.database.transact(
+        lambda conn: blame.stand_alone(conn, claimed, alone=alone, lease_s=LEASE_S)
+    )
 
 
 def commit(held: Held, together: Sequence[Claim]) -> None:
@@ -68,10 +77,12 @@ def spoken(content_key: str) -> str:
 
 
 def release(held: Held, claimed: Claim, *, delay_s: float) -> None:
-    where = (claimed.job_id, claimed.index, claimed.token)
-    held.database.transact(
-        lambda conn: segments.release(conn, *where, delay_s=delay_s, error="the store is away")
-    )
+    def work(conn: Connection) -> None:
+        where = (claimed.job_id, claimed.index, claimed.token)
+        if not segments.release(conn, *where, delay_s=delay_s, error="the store is away"):
+            blame.forgive(conn, claimed)
+
+    held.database.transact(work)
 
 
 def put_back(held: Held, claimed: Claim) -> None:
@@ -84,15 +95,12 @@ def crash(held: Held, claimed: Claim, *, alone: bool) -> None:
 
     def decide(conn: Connection) -> None:
         where = (claimed.job_id, claimed.index)
-        blame = testify(conn, *where, claimed.content_key, crashed=alone, suspect=not alone)
-        if blame is None:
+        known = blame.testify(conn, claimed, crashed=alone, suspect=not alone)
+        if known is None:
             return
-        if blame.crashes < MOST_CRASHES:
+        if known.crashes < MOST_CRASHES:
             segments.release(conn, *where, claimed.token, delay_s=0.0, error="it crashed")
-        elif claimed.fallback is None:
-            settling.quarantine(conn, *where, blame.token, "it crashed alone")
         else:
-            key = fallback_key(claimed.content_key, claimed.fallback.model_dump())
-            segments.fall_back(conn, *where, blame.token, content_key=key, error="it crashed alone")
+            give_up(conn, *where, known.token, "it crashed alone")
 
     held.database.transact(decide)

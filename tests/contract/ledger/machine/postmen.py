@@ -1,7 +1,10 @@
 """What deliver workers do with webhooks' events, in any order and however late."""
 
+from contextlib import suppress
+
 from sqlalchemy import text
 
+from shared.errors import ConflictError, NotFoundError
 from shared.ledger import deliveries, delivery_log, handing_out, outbox, webhook_turns
 from shared.ledger.deliveries import DeliveryClaim
 from shared.messages import DeliveryMessage
@@ -10,6 +13,7 @@ from tests.contract.ledger import hooks
 from tests.contract.ledger.machine.held import Held
 
 LEASE_S = 3_600.0
+GONE = 410
 
 
 def hand_out(held: Held) -> None:
@@ -34,11 +38,11 @@ def claim_next(held: Held, message: DeliveryMessage) -> None:
 
 
 def settle(held: Held, claimed: DeliveryClaim, status: int) -> None:
-    """An answer came: 2xx delivers, 5xx is tried again, anything else is given up."""
+    """An answer came: 2xx delivers, 5xx is tried again, 410 wants no more, all else is given up."""
     outcome = Outcome(status, None, 0.1)
     again = DeliveryState.PENDING if status >= 500 else DeliveryState.FAILED
-    follows = Verdict(DeliveryState.DELIVERED if outcome.delivered else again)
-    hooks.settle(held.database, claimed, outcome, follows)
+    state = DeliveryState.DELIVERED if outcome.delivered else again
+    hooks.settle(held.database, claimed, outcome, Verdict(state, disable=status == GONE))
 
 
 def let_lease_run_out(held: Held, claimed: DeliveryClaim) -> None:
@@ -58,4 +62,5 @@ def take_back(held: Held) -> None:
 def replay(held: Held, claimed: DeliveryClaim) -> None:
     """Its owner wants an event once more."""
     webhook_id = claimed.secret.webhook_id
-    held.database.transact(lambda conn: delivery_log.replay(conn, webhook_id, claimed.id))
+    with suppress(ConflictError, NotFoundError):  # it is disabled, or removed with its letters
+        held.database.transact(lambda conn: delivery_log.replay(conn, webhook_id, claimed.id))

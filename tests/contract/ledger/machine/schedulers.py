@@ -10,24 +10,28 @@ from sqlalchemy import Connection, text
 from shared.forgetting import forget
 from shared.jobs import JobState
 from shared.ledger import (
+    abandoned,
+    abandoned_steps,
     expiry,
     feeding,
     jobs,
     objects,
     offers,
-    segments,
     set_back,
     step_turns,
     steps,
 )
+from shared.ledger.giving_up import give_up
 from shared.ledger.segments import Claim
 from shared.ledger.steps import StepClaim
 from shared.messages import StepMessage, SynthMessage
 from shared.scheduling.pools import SHARED_POOL
 from tests.contract.ledger.machine.held import Held
+from tests.contract.ledger.machine.nodes import MOST_CRASHES
 from tests.contract.ledger.machine.owners import KEEP_S
 
 HOUR_S = 3_600.0
+MOST_LOST_IN_A_ROW = 3
 LONGEST = set_back.Longest(
     lease_s=HOUR_S,
     delivery_lease_s=HOUR_S,
@@ -86,8 +90,15 @@ def let_waits_pass(held: Held) -> None:
 
 
 def take_back_expired(held: Held) -> None:
-    held.database.transact(segments.take_back_expired)
-    held.database.transact(steps.take_back_expired)
+    """Those that have taken down too many of their holders are given up."""
+    database = held.database
+    for lost in database.transact(abandoned.take_back_expired):
+        if lost.crashes >= MOST_CRASHES:
+            where = (lost.job_id, lost.index, lost.token)
+            database.transact(lambda conn, where=where: give_up(conn, *where, "it kills"))  # type: ignore[misc]
+    for step in database.transact(abandoned_steps.take_back_expired):
+        if step.abandoned >= MOST_LOST_IN_A_ROW:
+            database.transact(lambda conn, step=step: abandoned_steps.fail(conn, step))  # type: ignore[misc]
 
 
 def take_back_lost(held: Held, lost: Some) -> None:

@@ -17,6 +17,7 @@ Rows = Sequence[Row[Any]]
 OPEN = {"pending", "dispatched", "leased"}
 ALIVE = {"accepted", "planning", "rendering", "assembling"}
 WHOLE_JOB = -1
+SUSPICIOUS = 2
 END_EVENTS = {
     "completed": "job.completed",
     "partial": "job.partial",
@@ -43,7 +44,7 @@ class Ledger:
             conn,
             "SELECT o.id, o.job_id, o.type,"
             " (SELECT count(*) FROM delivery d WHERE d.event_id = o.id) AS letters,"
-            " (SELECT count(*) FROM webhook w WHERE w.tenant = o.tenant) AS readers"
+            " (SELECT count(*) FROM webhook w WHERE w.tenant = o.tenant AND w.id < o.id) AS readers"
             " FROM outbox o WHERE o.job_id IS NOT NULL",
         )
         self.ends = self._by_job(
@@ -58,6 +59,14 @@ class Ledger:
                 "   AND d.state = 'pending' AND d.noticed)"
                 " AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.webhook_id = w.id"
                 "   AND d.state IN ('dispatched', 'leased'))"
+            )
+        ).all()
+
+        self.disabled = conn.execute(
+            text(
+                "SELECT w.id, w.next_at, (SELECT count(*) FROM delivery d WHERE d.webhook_id = w.id"
+                " AND (d.state = 'dispatched' OR (d.state = 'pending' AND d.noticed))) AS waiting"
+                " FROM webhook w WHERE w.disabled_at IS NOT NULL"
             )
         ).all()
 
@@ -87,6 +96,11 @@ def faults(conn: Connection) -> Iterator[str]:
     yield from _objects(ledger)
     yield from (
         f"webhook {row.id} has something to say and no time for it" for row in ledger.stranded
+    )
+    yield from (
+        f"webhook {row.id} is disabled, has {row.waiting} letters waiting, the next {row.next_at}"
+        for row in ledger.disabled
+        if row.waiting or row.next_at is not None
     )
 
 
@@ -184,8 +198,12 @@ def _work(job: Row[Any], parts: Rows, rows: Rows, steps: Rows) -> Iterator[str]:
 
 def _segments(job: Row[Any], rows: Rows) -> Iterator[str]:
     for r in rows:
-        if min(r.attempt, r.crashes) < 0:
+        if min(r.attempt, r.crashes, r.abandoned) < 0:
             yield f"segment {r.number} has {r.attempt} attempts, {r.crashes} crashes"
+        if max(r.alone_token, r.blamed_token) > r.token or r.crashes > r.token:
+            yield f"segment {r.number} is blamed for claims that nobody had"
+        if r.state in OPEN and r.abandoned >= SUSPICIOUS and not r.suspect:
+            yield f"segment {r.number} was abandoned {r.abandoned} times and is not suspected"
         if r.state == "leased" and r.lease_until is None:
             yield f"segment {r.number} is leased for ever"
         if r.state == "done" and r.kind == "speech":
