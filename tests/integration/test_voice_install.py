@@ -215,7 +215,7 @@ def test_what_is_installed_is_listed_and_what_is_not_is_told(
     missing = engine_loads("kokoro", {"folder": str(folder)})
     assert not missing.ok
     assert f"voxfarm voices install kokoro --to {folder}" in missing.detail
-    assert missing.mend == ""
+    assert missing.mend == f"voxfarm voices install kokoro --to {folder}"
     tiny_kokoro(folder)
     monkeypatch.setenv("VOXFARM_VOICES_DIR", str(tmp_path / "voices"))
     monkeypatch.setenv("VOXFARM_ENGINES", '["kokoro"]')
