@@ -72,7 +72,7 @@ class Admission:
             idempotency_key=idempotency_key,
             request_sha256=asked.digest,
             retention_s=retention_s,
-            expected_audio_s=len(text) / (engine.chars_per_audio_s * spec.speed),
+            expected_audio_s=engine.speech_s(text) / spec.speed,
             webhook=webhook,
         )
 
@@ -212,9 +212,9 @@ def _frozen(engine: EngineInfo, language: str) -> Fallback:
 
 def _voice(name: str | None, engine: EngineInfo) -> VoiceInfo:
     wanted = name or engine.default_voice
-    for voice in engine.voices:
-        if voice.id == wanted:
-            return voice
+    voice = engine.voice_named(wanted)
+    if voice is not None:
+        return voice
     choices = [voice.id for voice in engine.voices]
     raise UsageError(
         f"engine {engine.name} has no such voice; it has: {', '.join(choices)}",

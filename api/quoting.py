@@ -37,7 +37,7 @@ def quote(deps: Deps, caller: Caller, body: bytes) -> QuoteView:
     given = [Part(i, title, start, end) for i, (title, start, end) in enumerate(new.chapters)]
     plan = plan_text(new.text, parts=given or None, spec=new.spec)
     info = next(info for info in engines if info.name == new.spec.engine)
-    found = expected(plan, chars_per_audio_s=info.chars_per_audio_s, speed=new.spec.speed)
+    found = expected(plan, speech_s=info.speech_s, speed=new.spec.speed)
     reused = _reused(deps, tenant, new, plan)
     outlook = deps.outlooks.now()
     wait_s = outlook.tiers[new.spec.tier].wait_s if outlook.rate is not None else None

@@ -55,12 +55,18 @@ def whisper_tiny_en() -> WhisperModel:
     return WhisperModel(str(folder), device="cpu", compute_type="int8", cpu_threads=2)
 
 
-def transcribe(model: WhisperModel, path: Path, *, language: str = "en") -> str:
-    """What the recogniser hears in a file of any rate."""
+def transcribe(
+    model: WhisperModel, path: Path, *, language: str = "en", prompt: str | None = None
+) -> str:
+    """What the recogniser hears in a file of any rate; `prompt` shows it how to write."""
     samples, rate_hz = soundfile.read(path, dtype="float32")
     samples = soxr.resample(samples, rate_hz, ASR_RATE_HZ)
     segments, _ = model.transcribe(
-        samples, language=language, temperature=0.0, condition_on_previous_text=False
+        samples,
+        language=language,
+        temperature=0.0,
+        condition_on_previous_text=False,
+        initial_prompt=prompt,
     )
     return " ".join(segment.text.strip() for segment in segments)
 

@@ -15,7 +15,7 @@ from cli.render import render_command
 from cli.tune import tune_command
 from cli.up import up_command
 from cli.verify import verify_command
-from cli.voices import voices_command
+from cli.voices import voices_app
 from cli.webhooks import webhooks_app
 
 
@@ -36,7 +36,7 @@ def build_app() -> typer.Typer:
     app.add_typer(jobs_app, name="jobs")
     app.add_typer(keys_app, name="keys")
     app.add_typer(webhooks_app, name="webhooks")
-    app.command("voices")(voices_command)
+    app.add_typer(voices_app, name="voices")
     app.command("tune")(tune_command)
     app.command("verify")(verify_command)
     app.command("doctor")(doctor_command)

@@ -119,6 +119,7 @@ class Voice(Reply):
     name: str = ""
     gender: str = ""
     licence: str = ""
+    aliases: tuple[str, ...] = ()
     default: bool = False
 
 

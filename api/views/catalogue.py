@@ -19,6 +19,7 @@ class VoiceView(View):
     name: str
     gender: str
     licence: str
+    aliases: list[str] = Field(description="other names that jobs may use")
     default: bool = Field(description="used when a job names its engine but no voice")
 
 
@@ -39,6 +40,7 @@ class VoiceList(View):
                     name=voice.name,
                     gender=voice.gender,
                     licence=voice.licence,
+                    aliases=list(voice.aliases),
                     default=voice.id == engine.info.default_voice,
                 )
                 for engine in engines

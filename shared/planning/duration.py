@@ -1,5 +1,6 @@
 """How long a plan's audio will be, before any of it is spoken. Knows no engine but its pace."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from shared.planning.pieces import Plan
@@ -18,8 +19,10 @@ class Expected:
     audio_s: float
 
 
-def expected(plan: Plan, *, chars_per_audio_s: float, speed: float) -> Expected:
-    """Spoken characters at the engine's pace, and the pauses as they are.
+def expected(plan: Plan, *, speech_s: Callable[[str], float], speed: float) -> Expected:
+    """What is spoken at the engine's pace, and the pauses as they are.
+
+    `speech_s` tells how many seconds a text takes at speed 1, without pauses.
 
     The pace is that of delivered audio, which is stitched without the silence at the ends of
     segments. Over a page or more the engine's pace holds within a few per cent; a single sentence
@@ -33,5 +36,7 @@ def expected(plan: Plan, *, chars_per_audio_s: float, speed: float) -> Expected:
         segments=len(spoken),
         skipped=sum(piece.kind is SegmentKind.SKIP for piece in plan.pieces),
         chars=chars,
-        audio_s=chars / chars_per_audio_s / speed + pauses_s + LEAD_IN_S * len(parts),
+        audio_s=sum(speech_s(piece.text) for piece in spoken) / speed
+        + pauses_s
+        + LEAD_IN_S * len(parts),
     )

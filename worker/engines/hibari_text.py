@@ -8,7 +8,7 @@ without a trace is first turned into words; what remains unreadable raises Utter
 import json
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import hibari
@@ -34,13 +34,23 @@ class HibariText:
 
     def __init__(self) -> None:
         self._reader = G2P()
-        self._vocabulary: dict[str, int] = json.loads(_asset("vocab.json"))
+        self.vocabulary: Mapping[str, int] = json.loads(_asset("vocab.json"))
         guesser = json.loads(_asset("oov.json"))
         self._max_word: int = guesser["maxlen"]
         self._letters = frozenset(c for c in guesser["in"] if _is_latin(c))
 
     def phoneme_ids(self, text: str) -> list[list[int]]:
         """Ids for one or more passes of the model, each with the pad id 0 at both ends.
+
+        Raises UtteranceError as `phonemes` does, and when there is nothing to speak.
+        """
+        passes = [self._ids(piece) for piece in cut_phonemes(self.phonemes(text), MAX_PHONEMES)]
+        if not passes:
+            raise UtteranceError("there is nothing to speak in this text")
+        return passes
+
+    def phonemes(self, text: str) -> str:
+        """The whole text in the notation of the models, marks and spaces included.
 
         Raises UtteranceError when a letter, number or word of the text would not be heard. Its
         message holds code points at most, never text.
@@ -50,13 +60,9 @@ class HibariText:
         )
         if unreadable:
             raise UtteranceError(f"characters that English cannot read: {_name(unreadable)}")
-        phonemes = " ".join(filter(None, map(self._phonemes, _sentences(words))))
-        passes = [self._ids(piece) for piece in cut_phonemes(phonemes, MAX_PHONEMES)]
-        if not passes:
-            raise UtteranceError("there is nothing to speak in this text")
-        return passes
+        return " ".join(filter(None, map(self._sentence, _sentences(words))))
 
-    def _phonemes(self, sentence: str) -> str:
+    def _sentence(self, sentence: str) -> str:
         reader = self._reader
         try:
             tokens = reader.phonemize_tokens(reader.tokenize(normalize(sentence)))
@@ -76,7 +82,7 @@ class HibariText:
         return f" {alone} "
 
     def _ids(self, phonemes: str) -> list[int]:
-        vocabulary = self._vocabulary
+        vocabulary = self.vocabulary
         return [0, *(vocabulary[c] for c in phonemes if c in vocabulary), 0]
 
     def _in_lexicon(self, word: str) -> bool:

@@ -12,7 +12,10 @@ from shared.errors import NotFoundError, SetupError, UsageError
 from worker.engines.base import Engine
 
 GROUP = "voxfarm.engines"
-_EXTRA_OF_MODULE = {"torch": "gpu"}  # whatever else is missing comes with the extra `worker`
+_EXTRA_OF_MODULE = {
+    "torch": "gpu",
+    **dict.fromkeys(("cn2an", "jieba", "misaki", "ordered_set", "pypinyin"), "kokoro"),
+}  # whatever else is missing comes with the extra `worker`
 
 
 def engine_names() -> tuple[str, ...]:

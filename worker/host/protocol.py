@@ -75,7 +75,7 @@ def check_utterance(utterance: Utterance, info: EngineInfo) -> None:
         raise UtteranceError(f"longer than the engine's {info.max_chars} characters")
     if any("\ud800" <= c <= "\udfff" for c in utterance.text):
         raise UtteranceError("the text holds half a surrogate pair")
-    if utterance.voice not in {voice.id for voice in info.voices}:
+    if info.voice_named(utterance.voice) is None:
         raise UtteranceError(f"the engine {info.name} has no voice {utterance.voice!r}")
     if utterance.language not in info.languages:
         raise UtteranceError(f"the engine {info.name} does not speak {utterance.language!r}")

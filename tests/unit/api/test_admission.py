@@ -7,7 +7,7 @@ from shared.jobs import SAMPLE_RATES_HZ, AudioFormat, NewlineMode, OnUnspeakable
 from shared.ledger.jobs import NewJob
 from shared.settings import Settings
 from shared.tiers import Tier
-from shared.voices import EngineInfo
+from shared.voices import EngineInfo, VoiceInfo
 from tests.unit.api.engines import engine_info
 
 
@@ -207,3 +207,20 @@ def test_an_engine_that_cannot_step_in_is_refused(
 ) -> None:
     second = engine_info("second", **changes)
     assert refusal(engine_info(), second, fallback_engine=name).code == code
+
+
+def test_chinese_characters_take_their_own_time() -> None:
+    engine = engine_info(languages=("en", "zh"), chars_per_audio_s=10, ideographs_per_audio_s=4)
+    new = admit(engine, text="我们用 Python 写。", speed=2.0)
+    assert new.expected_audio_s == pytest.approx((4 / 4 + 9 / 10) / 2)
+    assert admit(text="Ten years.").expected_audio_s == pytest.approx(10 / 15)
+
+
+def test_a_voice_is_frozen_by_its_id_whatever_name_was_asked_for() -> None:
+    voices = (VoiceInfo(id="ann", language="en", aliases=("7",)), VoiceInfo(id="bo", language="zh"))
+    engine = engine_info(voices=voices, languages=("en", "zh"), blends=True)
+    assert admit(engine, voice="7").spec.voice == "ann"
+    spec = admit(engine, voice="7:1+bo:3").spec
+    assert (spec.voice, spec.language) == ("ann:0.25+bo:0.75", "zh")
+    assert refusal(engine, voice="ann:1+dan:1").code == "unknown-voice"
+    assert refusal(engine_info(voices=voices), voice="ann:1+bo:1").code == "unknown-voice"

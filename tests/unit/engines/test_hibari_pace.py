@@ -23,5 +23,5 @@ def test_the_expected_length_is_within_a_tenth_of_what_is_delivered() -> None:
     rate_hz = spec.engine_rate_hz
     stitcher = Stitcher(in_rate_hz=rate_hz, out_rate_hz=rate_hz)
     delivered_s = sum(len(block) for block in stitcher.blocks(clips())) / rate_hz
-    quoted = expected(plan, chars_per_audio_s=engine.info.chars_per_audio_s, speed=1.0)
+    quoted = expected(plan, speech_s=engine.info.speech_s, speed=1.0)
     assert quoted.audio_s == pytest.approx(delivered_s, rel=0.1)

@@ -1,0 +1,1 @@
+"""Reading Chinese: figures and signs become characters, characters become phonemes."""
