@@ -215,6 +215,7 @@ def test_a_running_farm_is_found_used_and_refuses_a_second(place: Place) -> None
         assert not place.processes()
 
 
+@pytest.mark.long  # it needs a machine of its own: what is late by the clock is rightly killed
 @pytest.mark.parametrize("rendering", [False, True])
 def test_an_orderly_stop_kills_nobody(tmp_path: Path, *, rendering: bool) -> None:
     """given a farm, idle or in the middle of a book / when it is stopped / then all leave in time.
