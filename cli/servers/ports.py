@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 
 LOOPBACK = "127.0.0.1"
-_ABOVE = 24_000  # clear of what programs commonly claim and of `cli.ports`; below the ephemeral ones
+_ABOVE = 24_000  # clear of common ports and of `cli.ports`; below the ephemeral ones
 _BELOW = 32_000
 _PATIENCE_S = 0.5
 _LOOK_S = 0.02
