@@ -82,9 +82,8 @@ def check_size(demand: Demand, quota: Quota) -> None:
 def check_quota(demand: Demand, backlog: TenantBacklog, quota: Quota, rate: float | None) -> None:
     """Raise CapacityError (`over-quota`) when the job would take its tenant past its quota.
 
-    One that would never fit is a UsageError, as in `check_size`.
+    Of one that fits into it: `check_size` goes before.
     """
-    check_size(demand, quota)
     if quota.audio_s is not None and backlog.audio_s + demand.audio_s > quota.audio_s:
         excess_s = backlog.audio_s + demand.audio_s - quota.audio_s
         raise _over_quota(

@@ -29,7 +29,7 @@ from sqlalchemy import Connection, func, select, update
 
 from benchmarks.load import waits
 from benchmarks.report import Bar, at_least, at_most, emit, parser
-from cli.servers.ports import LOOPBACK
+from cli.ports import LOOPBACK
 from cli.servers.seaweed import SeaweedServer
 from cli.servers.valkey import ValkeyServer
 from shared.farm import Farm, farm_of

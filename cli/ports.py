@@ -7,9 +7,10 @@ import socket
 from shared.errors import SetupError
 
 LOOPBACK = "127.0.0.1"
-# Below what kernels hand out for outgoing connections, and apart from `cli.servers.ports`: what is
-# chosen here is bound seconds later, when servers of this farm or of another have chosen theirs.
-_FIRST, _LAST = 20_000, 23_999
+# Both below what kernels hand out for outgoing connections, and apart: what is chosen for an API is
+# bound seconds later, when servers beneath this farm or another have chosen theirs.
+_OWN = range(20_000, 24_000)
+SERVERS = range(24_000, 32_000)
 _TRIES = 200
 
 
@@ -43,7 +44,7 @@ def free_port(*, preferred: int | None = None, chance: random.Random | None = No
         return preferred
     chance = chance or random.Random()  # noqa: S311 - spreads farms, guards nothing
     for _ in range(_TRIES):
-        port = chance.randint(_FIRST, _LAST)
+        port = chance.choice(_OWN)
         if port_is_free(LOOPBACK, port):
             return port
-    raise SetupError(f"no free port between {_FIRST} and {_LAST} on {LOOPBACK}")
+    raise SetupError(f"no free port between {_OWN.start} and {_OWN.stop} on {LOOPBACK}")

@@ -16,7 +16,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from cli.servers.ports import LOOPBACK, free_ports
+from cli.ports import LOOPBACK
+from cli.servers.ports import free_ports
 from cli.servers.seaweed import SeaweedServer
 from cli.servers.valkey import ValkeyServer
 from shared.lifeline import die_with_parent

@@ -10,22 +10,10 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 
-LOOPBACK = "127.0.0.1"
-_ABOVE = 24_000  # clear of common ports and of `cli.ports`; below the ephemeral ones
-_BELOW = 32_000
+from cli.ports import LOOPBACK, SERVERS, port_is_free
+
 _PATIENCE_S = 0.5
 _LOOK_S = 0.02
-
-
-def is_free(port: int) -> bool:
-    """True when the port can be bound on loopback right now."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((LOOPBACK, port))
-        except OSError:
-            return False
-    return True
 
 
 def free_ports(count: int) -> list[int]:
@@ -45,7 +33,7 @@ def ports_as_before(
         wanted = [*before.values(), *(before[name] + offset for name, offset in offsets.items())]
         deadline_s = time.monotonic() + _PATIENCE_S
         while time.monotonic() < deadline_s:
-            if all(map(is_free, wanted)):
+            if all(port_is_free(LOOPBACK, port) for port in wanted):
                 return dict(before)
             time.sleep(_LOOK_S)
     return _new_ports(names, offsets)
@@ -56,7 +44,7 @@ def _new_ports(names: Sequence[str], offsets: Mapping[str, int]) -> dict[str, in
     with ExitStack() as held:
         for name in names:
             while name not in chosen:
-                port = random.SystemRandom().randrange(_ABOVE, _BELOW)
+                port = random.SystemRandom().choice(SERVERS)
                 if all(_hold(held, port + offset) for offset in {0, offsets.get(name, 0)}):
                     chosen[name] = port
     return chosen

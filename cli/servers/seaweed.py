@@ -12,8 +12,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from cli.ports import LOOPBACK
 from cli.servers.local_server import Command, LocalServer
-from cli.servers.ports import LOOPBACK
 from cli.servers.state import ServerFolder
 from shared.errors import SetupError
 

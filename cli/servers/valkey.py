@@ -7,8 +7,8 @@ import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from cli.ports import LOOPBACK
 from cli.servers.local_server import Command, LocalServer
-from cli.servers.ports import LOOPBACK
 from shared.errors import SetupError
 
 _ANSWER_S = 1.0

@@ -5,10 +5,10 @@ whatever becomes of its job; a paused job's clock stands still. Knows no targets
 times that it was promised on its row.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, and_, case, func, select
+from sqlalchemy import ColumnElement, Connection, TextClause, and_, case, func, select
 
 from shared.jobs import JobState
 from shared.ledger import tables as t
@@ -53,22 +53,12 @@ def _completion(conn: Connection, tier: Tier, since: float, now: float) -> Kept:
     A failed job broke its promise; a cancelled one had none any more.
     """
     c = t.job.c
-    in_time = and_(c.ended_at <= c.due_at, c.state != JobState.FAILED)
-    ended = conn.execute(
-        select(func.count(), func.coalesce(func.sum(case((in_time, 1), else_=0)), 0)).where(
-            t.IS_SETTLED_JOB, c.tier == tier, c.ended_at >= since
-        )
-    ).one()
-    overdue = conn.execute(
-        select(func.count()).where(
-            t.IS_WAITING_JOB,
-            c.tier == tier,
-            c.due_at >= since,
-            c.due_at < now,
-            c.paused_at.is_(None),
-        )
-    ).scalar_one()
-    return Kept(jobs=ended[0] + overdue, met=int(ended[1]))
+    return _kept(
+        conn,
+        (t.IS_SETTLED_JOB, c.tier == tier, c.ended_at >= since),
+        and_(c.ended_at <= c.due_at, c.state != JobState.FAILED),
+        (t.IS_WAITING_JOB, c.tier == tier, c.due_at >= since, c.due_at < now),
+    )
 
 
 def _first_audio(conn: Connection, tier: Tier, since: float, now: float) -> Kept:
@@ -77,20 +67,32 @@ def _first_audio(conn: Connection, tier: Tier, since: float, now: float) -> Kept
     Jobs from before these times were written down do not count.
     """
     c = t.job.c
-    in_time = case((c.started_at <= c.first_due_at, 1), else_=0)
-    heard = conn.execute(
-        select(func.count(), func.coalesce(func.sum(in_time), 0)).where(
-            t.IS_HEARD_JOB, c.tier == tier, c.started_at >= since
-        )
-    ).one()
-    unheard = conn.execute(
-        select(func.count()).where(
-            t.IS_UNHEARD_JOB,
-            c.tier == tier,
-            c.first_due_at >= since,
-            c.first_due_at < now,
-            c.paused_at.is_(None),
-            c.state.not_in((JobState.CANCELLED, JobState.EXPIRED)),
-        )
+    due = (c.first_due_at >= since, c.first_due_at < now)
+    wanted = c.state.not_in((JobState.CANCELLED, JobState.EXPIRED))
+    return _kept(
+        conn,
+        (t.IS_HEARD_JOB, c.tier == tier, c.started_at >= since),
+        c.started_at <= c.first_due_at,
+        (t.IS_UNHEARD_JOB, c.tier == tier, *due, wanted),
+    )
+
+
+def _kept(
+    conn: Connection,
+    came: Sequence[ColumnElement[bool] | TextClause],
+    in_time: ColumnElement[bool],
+    overdue: Sequence[ColumnElement[bool] | TextClause],
+) -> Kept:
+    """Counts what came, as far as it was in time, and what is overdue while nobody holds it up."""
+    met = func.coalesce(func.sum(case((in_time, 1), else_=0)), 0)
+    done = conn.execute(select(func.count(), met).select_from(t.job).where(*came)).one()
+    missing = conn.execute(
+        select(func.count()).select_from(t.job).where(*overdue, t.job.c.paused_at.is_(None))
     ).scalar_one()
-    return Kept(jobs=heard[0] + unheard, met=int(heard[1]))
+    return Kept(jobs=done[0] + missing, met=int(done[1]))
+
+
+def first_due_later(by_s: ColumnElement[float] | float) -> ColumnElement[float]:
+    """When the first audio of a job is due that stood still for so long; heard, it stays."""
+    c = t.job.c
+    return case((c.started_at.is_(None), c.first_due_at + by_s), else_=c.first_due_at)

@@ -7,7 +7,7 @@ segments move by the time that it stood still, so that it neither overtakes othe
 late for it.
 """
 
-from sqlalchemy import Connection, case, update
+from sqlalchemy import Connection, update
 
 from shared.errors import ConflictError
 from shared.jobs import JobState
@@ -15,6 +15,7 @@ from shared.ledger import jobs
 from shared.ledger import tables as t
 from shared.ledger.clock import read_clock
 from shared.ledger.jobs import JobRecord
+from shared.ledger.kept import first_due_later
 from shared.ledger.offers import refresh_heads
 from shared.segments import SegmentState
 
@@ -62,10 +63,7 @@ def resume(conn: Connection, tenant: str, job_id: str) -> JobRecord:
                 paused=False,
                 paused_at=None,
                 due_at=t.job.c.due_at + stood_s,
-                first_due_at=case(
-                    (t.job.c.started_at.is_(None), t.job.c.first_due_at + stood_s),
-                    else_=t.job.c.first_due_at,
-                ),
+                first_due_at=first_due_later(stood_s),
             )
         )
         if resumed.rowcount:

@@ -6,7 +6,7 @@ commit is untouched, so a worker left over from the round before changes nothing
 
 from collections.abc import Sequence
 
-from sqlalchemy import ColumnElement, Connection, case, exists, func, select, update
+from sqlalchemy import ColumnElement, Connection, exists, func, select, update
 
 from shared.errors import ConflictError
 from shared.jobs import JobState
@@ -14,6 +14,7 @@ from shared.ledger import deliverables, jobs, steps
 from shared.ledger import tables as t
 from shared.ledger.clock import read_clock
 from shared.ledger.jobs import JobRecord
+from shared.ledger.kept import first_due_later
 from shared.ledger.named_webhook import is_progress_told
 from shared.ledger.offers import refresh_heads
 from shared.segments import SegmentState
@@ -46,13 +47,7 @@ def retry(conn: Connection, tenant: str, job_id: str) -> JobRecord:
             round=t.job.c.round + 1,
             retried_at=now,
             due_at=t.job.c.due_at + (now - t.job.c.ended_at),
-            first_due_at=case(
-                (
-                    t.job.c.started_at.is_(None),
-                    t.job.c.first_due_at + (now - t.job.c.ended_at),
-                ),
-                else_=t.job.c.first_due_at,
-            ),
+            first_due_at=first_due_later(now - t.job.c.ended_at),
             rendered_at=None,
             ended_at=None,
             expires_at=None,

@@ -8,10 +8,10 @@ finished lately which of the two it is.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from statistics import fmean
 
 from shared.scheduling.forecast import Spoken
+from shared.scheduling.together import batch_ends
 
 RUN = 8  # segments: a full batch
 GAP_S = 2.0  # a longer silence between two segments is idle time
@@ -58,24 +58,15 @@ def cost_of(spoken: Sequence[Spoken]) -> Cost:
 
 
 def _runs(spoken: Sequence[Spoken]) -> Iterator[tuple[float, float]]:
-    """(characters, seconds) a segment, of each run of RUN segments or more done without a rest.
-
-    A batch ends all at once, and what ends together is committed together. So runs are cut only
-    where time passes: cut within a batch, one would have its time and the next one its segments.
-    """
-    gaps_s = [after.done_at - before.done_at for before, after in pairwise(spoken)]
-    worked_s = [gap_s for gap_s in gaps_s if gap_s <= GAP_S]
-    passes_s = fmean(worked_s) / 2 if worked_s else 0.0
+    """(characters, seconds) a segment, of each run of RUN segments or more done without a rest."""
     begun: int | None = None  # the last segment before the run
-    for place, gap_s in enumerate(gaps_s):
-        if gap_s <= passes_s:  # the next one ends together with it
-            continue
+    for place in batch_ends([one.done_at for one in spoken])[:-1]:
         if begun is not None and (count := place - begun) >= RUN:
             run = spoken[begun : place + 1]
             chars = sum(one.chars for one in run[1:])
             yield chars / count, (run[-1].done_at - run[0].done_at) / count
             begun = place
-        if gap_s > GAP_S:
+        if spoken[place + 1].done_at - spoken[place].done_at > GAP_S:
             begun = None
         elif begun is None:
             begun = place

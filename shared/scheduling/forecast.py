@@ -4,15 +4,16 @@ Everything is measured in the audio that engines make, since tiers, voices and l
 characters but share the same devices.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
 
 from shared.scheduling.depth import Room
+from shared.scheduling.together import batch_ends
 from shared.tiers import Tier
 
-STRETCH = 32  # segments that a rate is read from: some full batches
+STRETCH = 32  # segments, or more, that a rate is read from: some full batches
 FEWEST = 8
 LATELY_S = 60.0
 ENOUGH_LATELY = 4  # stretches of the last minute; with fewer, NEWEST older ones are looked at too
@@ -64,11 +65,7 @@ def rate_of(
     segments show nothing, and with no node alive there is no rate.
     """
     spoken = _together(samples, rooms)
-    stretches = [
-        stretch
-        for start in range(0, len(spoken) - FEWEST, STRETCH)
-        if (stretch := _stretch(spoken[start : start + STRETCH + 1]))
-    ]
+    stretches = [stretch for run in _runs(spoken) if (stretch := _stretch(run))]
     if not stretches:
         return None
     fullest = max(stretch.full for stretch in stretches)
@@ -77,6 +74,21 @@ def rate_of(
     counted = lately if len(lately) >= ENOUGH_LATELY else counted[-NEWEST:]
     rates = sorted(stretch.audio_s_per_s for stretch in counted)
     return Rate(rates[len(rates) * 3 // 4], len(spoken), is_bound=fullest < FULL)
+
+
+def _runs(spoken: Sequence[tuple[Spoken, Room]]) -> Iterator[Sequence[tuple[Spoken, Room]]]:
+    """The history in stretches, each from the end of a batch to that of another.
+
+    What ended all at once is a stretch too, where there is no other.
+    """
+    ends = batch_ends([one.done_at for one, _ in spoken])
+    begin, found = next(iter(ends), 0), False
+    for end in ends:
+        if end - begin >= (FEWEST if end == len(spoken) - 1 else STRETCH):
+            yield spoken[begin : end + 1]
+            begin, found = end, True
+    if not found and len(spoken) > FEWEST:
+        yield spoken
 
 
 def _stretch(run: Sequence[tuple[Spoken, Room]]) -> _Stretch | None:

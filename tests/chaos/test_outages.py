@@ -19,7 +19,8 @@ from typing import Any, Protocol
 import httpx
 import pytest
 
-from cli.servers.ports import LOOPBACK, free_ports
+from cli.ports import LOOPBACK
+from cli.servers.ports import free_ports
 from cli.servers.seaweed import SeaweedServer
 from cli.servers.valkey import ValkeyServer
 from shared.ledger.database import Database

@@ -15,8 +15,9 @@ import psutil
 import pytest
 import redis
 
+from cli.ports import LOOPBACK
 from cli.servers.local_server import LocalServer
-from cli.servers.ports import LOOPBACK, free_ports, ports_as_before
+from cli.servers.ports import free_ports, ports_as_before
 from cli.servers.seaweed import SeaweedServer
 from cli.servers.spawn import spawn
 from cli.servers.state import ServerFolder

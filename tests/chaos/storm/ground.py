@@ -23,7 +23,7 @@ import psutil
 import redis
 
 from benchmarks.farm_process import Watched, kind_of
-from cli.servers.ports import LOOPBACK
+from cli.ports import LOOPBACK
 from shared.broker import STEP_QUEUES, SYNTH_QUEUES
 from shared.errors import BrokerError
 from shared.ledger.database import Database

@@ -11,7 +11,8 @@ from collections import Counter
 from contextlib import ExitStack
 from typing import Self
 
-from cli.servers.ports import LOOPBACK, free_ports
+from cli.ports import LOOPBACK
+from cli.servers.ports import free_ports
 from tests.receiver import Handler, Received, running_receiver
 
 _MOST_BAD = 3  # answers to one event

@@ -14,6 +14,7 @@ from api.capacity import (
     audio_due_before,
     check_quota,
     check_room,
+    check_size,
     check_tier,
     demand_of,
     promise_s,
@@ -211,7 +212,9 @@ quotas = st.builds(Quota, st.none() | st.floats(1, 1e6), st.none() | st.integers
 def test_what_passes_the_quota_stays_in_it(
     demand: Demand, backlog: TenantBacklog, quota: Quota, rate: float | None
 ) -> None:
-    error = refusal(lambda: check_quota(demand, backlog, quota, rate))
+    error = refusal(lambda: check_size(demand, quota)) or refusal(
+        lambda: check_quota(demand, backlog, quota, rate)
+    )
     if isinstance(error, CapacityError):
         assert error.code == "over-quota"
         assert 1.0 <= error.retry_after_s <= MAX_RETRY_AFTER_S

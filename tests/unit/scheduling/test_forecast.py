@@ -32,6 +32,20 @@ def test_a_busy_farm_has_the_rate_of_its_commits() -> None:
     assert (rate.audio_s_per_s, rate.is_bound) == (pytest.approx(50), False)
 
 
+@pytest.mark.parametrize("first", range(8))
+def test_it_does_not_matter_where_in_a_batch_a_history_begins(first: int) -> None:
+    """given batches of 8 that take a second / when some of the first are not read any more."""
+    batches = [
+        Spoken(batch - 2.0, batch + member / 1000, chars=75, audio_s=5.0)
+        for batch in range(8)
+        for member in range(8)
+    ]
+    for read in (batches[first:24], batches[first:48], batches[first:]):
+        rate = rate_of([read], now_s=8, rooms=[room_of(8)])
+        assert rate is not None
+        assert rate.audio_s_per_s == pytest.approx(40, rel=0.01)
+
+
 def test_idle_time_does_not_count() -> None:
     hours_later = [*steady(), *steady(start=9_000)]
     rate = rate_of([hours_later], now_s=9_010, rooms=[room_of(5)])
