@@ -70,6 +70,7 @@ def test_a_redirect_is_a_failure_and_is_not_followed(receiver: Receiver, status:
         (formatdate(0, usegmt=True), 0, 0),
         ("9" * 4_000, 999_999_999, 999_999_999),
     ],
+    ids=["seconds", "a date to come", "a date gone by", "too many digits"],
 )
 def test_retry_after_is_read_as_seconds_or_as_a_date(
     receiver: Receiver, said: str, least_s: float, most_s: float
