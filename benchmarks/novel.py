@@ -115,7 +115,7 @@ def main() -> None:
         "peak_rss_mb": {kind: round(mb) for kind, mb in sorted(peak_mb.items())},
         "missing_characters": missing,
         "wer_by_chapter": heard,
-        "wer": wer,
+        "wer": wer if args.judge else None,
     }
     bars = [
         at_least("x_real_time", xrt, PUBLISHED_XRT),
