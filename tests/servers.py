@@ -15,11 +15,15 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg import sql
 
 from cli.ports import LOOPBACK
 from cli.servers.ports import free_ports
 from cli.servers.seaweed import SeaweedServer
 from cli.servers.valkey import ValkeyServer
+from shared.ledger.database import open_database
+from shared.ledger.migrate import migrate
+from shared.ledger.tables import metadata
 from shared.lifeline import die_with_parent
 from shared.settings import Settings
 
@@ -132,13 +136,76 @@ def postgres() -> Iterator[PostgresServer]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+class PostgresLedger:
+    """A migrated database, for one test after the other: making one takes longer than most tests.
+
+    It is made anew when a test left it at another revision or without a table.
+    """
+
+    def __init__(self, server: PostgresServer) -> None:
+        self._server = server
+        self._shape: object = None
+
+    @property
+    def url(self) -> str:
+        return self._server.url.rsplit("/", 1)[0] + "/ledger"
+
+    def empty(self) -> None:
+        """End every connection that is left; delete every row and setting."""
+        if self._shape is None:
+            self._make()
+            return
+        with self._connect() as conn:
+            conn.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+            usable = self._found(conn) == self._shape
+            if usable:
+                conn.execute("ALTER DATABASE ledger RESET ALL")
+                conn.execute("SET session_replication_role = replica")  # tables in any order
+                for table in metadata.tables:
+                    conn.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(table)))
+        if not usable:
+            self._make()
+
+    def _make(self) -> None:
+        self._server.execute("DROP DATABASE IF EXISTS ledger WITH (FORCE)")
+        self._server.execute("CREATE DATABASE ledger")
+        with open_database(self.url) as database:
+            migrate(database)
+        with self._connect() as conn:
+            self._shape = self._found(conn)
+
+    def _connect(self) -> psycopg.Connection:
+        return psycopg.connect(self.url.replace("+psycopg", ""), autocommit=True)
+
+    @staticmethod
+    def _found(conn: psycopg.Connection) -> object:
+        tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1"
+        revision = "SELECT version_num FROM alembic_version"
+        return [conn.execute(query).fetchall() for query in (tables, revision)]
+
+
+@pytest.fixture(scope="session")
+def postgres_ledger(postgres: PostgresServer) -> PostgresLedger:
+    return PostgresLedger(postgres)
+
+
 @pytest.fixture
-def postgres_database(postgres: PostgresServer) -> Iterator[str]:
-    """The URL of an empty database of its own."""
-    name = f"t{uuid.uuid4().hex}"
-    postgres.execute(f"CREATE DATABASE {name}")
-    yield postgres.url.rsplit("/", 1)[0] + f"/{name}"
-    postgres.execute(f"DROP DATABASE {name} WITH (FORCE)")
+def postgres_database(postgres_ledger: PostgresLedger) -> str:
+    """The URL of a migrated, empty database."""
+    postgres_ledger.empty()
+    return postgres_ledger.url
+
+
+@pytest.fixture(scope="session")
+def sqlite_ledger(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A migrated, empty SQLite ledger to copy."""
+    path = tmp_path_factory.mktemp("ledger") / "ledger.db"
+    with open_database(f"sqlite:///{path}") as database:
+        migrate(database)
+    return path
 
 
 @pytest.fixture(scope="session")

@@ -1,3 +1,4 @@
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -6,7 +7,6 @@ import pytest
 from benchmarks.farm_process import Watched, running_farm
 from cli.servers.valkey import ValkeyServer
 from shared.farm import Farm, farm_of
-from shared.ledger.migrate import migrate
 from shared.settings import Settings
 
 
@@ -20,11 +20,18 @@ def hibari_farm() -> Iterator[Watched]:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def settings(
-    request: pytest.FixtureRequest, valkey: ValkeyServer, s3_settings: Settings, tmp_path: Path
+    request: pytest.FixtureRequest,
+    valkey: ValkeyServer,
+    s3_settings: Settings,
+    sqlite_ledger: Path,
+    tmp_path: Path,
 ) -> Settings:
-    """Of a farm with real stores, once with each database."""
-    postgres = request.param == "postgresql"
-    url = request.getfixturevalue("postgres_database") if postgres else ""
+    """Of a farm with real stores and a migrated ledger, once with each database."""
+    url = ""
+    if request.param == "postgresql":
+        url = request.getfixturevalue("postgres_database")
+    else:
+        shutil.copy(sqlite_ledger, tmp_path / "voxfarm.db")
     where = {"data_dir": tmp_path, "redis_url": valkey.url, "database_url": url}
     return s3_settings.model_copy(update=where)
 
@@ -33,6 +40,5 @@ def settings(
 def farm(settings: Settings) -> Iterator[Farm]:
     """That farm, empty; nobody works on it but the test."""
     with farm_of(settings) as farm:
-        migrate(farm.database)
         farm.store.ensure_bucket()
         yield farm

@@ -22,7 +22,7 @@ from cli.servers.seaweed import SeaweedServer
 from cli.servers.spawn import spawn
 from cli.servers.state import ServerFolder
 from cli.servers.valkey import ValkeyServer
-from shared.errors import SetupError
+from shared.errors import SetupError, TransientError
 from shared.settings import Settings
 from shared.storage import S3Store
 
@@ -73,6 +73,15 @@ def store_of(server: SeaweedServer, bucket: str = "books") -> S3Store:
         "s3_bucket": bucket,
     }
     return S3Store(Settings.model_validate(settings))
+
+
+def could_be_read(store: S3Store, key: str) -> bool:
+    """False while the store asks to be asked again."""
+    try:
+        store.get(key)
+    except TransientError:
+        return False
+    return True
 
 
 @KINDS
@@ -126,6 +135,7 @@ def test_seaweed_keeps_what_it_said_ok_to_and_its_address_over_kill_9(tmp_path: 
         kill(server)
         server.start()
         assert (server.endpoint, server.access_key, server.secret_key) == before
+        wait_until(lambda: could_be_read(store, "k0"))  # its volumes come after its port
         assert all(store.get(f"k{n}") == bytes([n]) * 50_000 for n in range(20))
 
 

@@ -8,12 +8,15 @@ not blackhole: the latter would end connections with an error that no network gi
 
 import os
 import subprocess
+from collections.abc import Sequence
+from pathlib import Path
 
 import psutil
 
 from tests.chaos.storm.ground import Ground
 
 _PREFERENCE = "50"
+_RESERVED_PORTS = Path("/proc/sys/net/ipv4/ip_local_reserved_ports")  # of this namespace
 
 
 def prepare_network() -> None:
@@ -33,7 +36,9 @@ class HalfOpen:
         self._port = port
 
     def begin(self) -> None:
-        for port in self._client_ports():
+        ports = self._client_ports()
+        _reserve(ports)
+        for port in ports:
             for end in ("sport", "dport"):
                 rule = ("ipproto", "tcp", end, str(port), "unreachable")
                 _ip("rule", "add", "pref", _PREFERENCE, *rule)
@@ -56,6 +61,12 @@ def postgres_port(ground: Ground) -> int:
     """The port of the ledger's server."""
     assert ground.postgres is not None
     return int(ground.postgres.url.rsplit(":", 1)[1].split("/")[0])
+
+
+def _reserve(ports: Sequence[int]) -> None:
+    """Have no new connection be given a port of the dead ones, whose rules stay."""
+    before = _RESERVED_PORTS.read_text().strip()
+    _RESERVED_PORTS.write_text(",".join([*filter(None, [before]), *map(str, ports)]))
 
 
 def _ip(*arguments: str) -> None:
