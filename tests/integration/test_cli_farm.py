@@ -282,6 +282,10 @@ def test_children_die_with_a_killed_supervisor_and_the_next_one_goes_on(tmp_path
 
 
 def test_a_render_brings_its_own_farm_and_takes_it_away(place: Place) -> None:
+    """given folders named like our packages / then they are not imported either."""
+    for name in ("api", "worker", "shared", "cli"):
+        (place.folder / name).mkdir()
+        (place.folder / name / "__init__.py").write_text("raise SystemExit('imported a stranger')")
     done = place.voxfarm("render", "-", "--out", "x.wav", "--format", "wav", stdin=TEXT)
     assert done.returncode == 0, done.stderr
     assert seconds_of(place.folder / "x.wav") > 0
@@ -362,14 +366,6 @@ def test_a_data_folder_with_keys_still_renders_and_a_key_names_its_tenant(place:
         farm.communicate(timeout=20)
     alone = place.voxfarm("render", "-", "--out", "y.wav", "--format", "wav", stdin="Three.")
     assert alone.returncode == 0, alone.stderr
-
-
-def test_folders_named_like_our_packages_are_not_imported(place: Place) -> None:
-    for name in ("api", "worker", "shared", "cli"):
-        (place.folder / name).mkdir()
-        (place.folder / name / "__init__.py").write_text("raise SystemExit('imported a stranger')")
-    done = place.voxfarm("render", "-", "--out", "x.wav", "--format", "wav", stdin="One.")
-    assert done.returncode == 0, done.stderr
 
 
 def test_a_taken_port_is_said_so(place: Place) -> None:
