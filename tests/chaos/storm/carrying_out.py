@@ -6,6 +6,9 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
+import psycopg
+import redis
+
 from tests.chaos.storm.ground import Ground
 from tests.chaos.storm.messages import Reorder, SendTwice
 from tests.chaos.storm.network import HalfOpen, postgres_port
@@ -28,9 +31,12 @@ from tests.chaos.storm.stores import (
     StepClock,
 )
 
+_AWAY = (redis.ConnectionError, redis.TimeoutError, psycopg.OperationalError)
+_AGAIN_S, _PATIENCE_S = 0.5, 120.0
+
 
 class Strike(Protocol):
-    """A fault about to happen. `end` is called once after `begin`, also when that failed."""
+    """A fault about to happen. `end` is called once after `begin` has done its work."""
 
     def begin(self) -> None: ...
     def end(self) -> None: ...
@@ -73,14 +79,28 @@ def strike(ground: Ground, stroke: Stroke) -> Strike:
 
 
 def carry_out(ground: Ground, squall: Squall) -> None:
-    """Let a squall's faults begin and end in their order of time; returns when the last is over."""
+    """Let a squall's faults begin and end in their order of time; returns when the last is over.
+
+    One that goes by way of a store which another of them has taken away waits for its return.
+    """
     began_s, order = time.monotonic(), itertools.count()
-    due: list[tuple[float, int, Callable[[], None]]] = []
-    for stroke in squall.strokes:
-        made = strike(ground, stroke)
-        heapq.heappush(due, (stroke.after_s, next(order), made.begin))
-        heapq.heappush(due, (stroke.after_s + stroke.lasts_s, next(order), made.end))
+    due: list[tuple[float, int, Stroke, Strike]] = [
+        (stroke.after_s, next(order), stroke, strike(ground, stroke)) for stroke in squall.strokes
+    ]
+    heapq.heapify(due)
+    begun = set[int]()
     while due:
-        at_s, _, act = heapq.heappop(due)
+        at_s, number, stroke, made = heapq.heappop(due)
         time.sleep(max(0.0, began_s + at_s - time.monotonic()))
-        act()
+        if number in begun:
+            made.end()
+            continue
+        try:
+            made.begin()
+        except _AWAY:
+            if at_s > stroke.after_s + _PATIENCE_S:
+                raise
+            heapq.heappush(due, (at_s + _AGAIN_S, number, stroke, made))
+        else:
+            begun.add(number)
+            heapq.heappush(due, (at_s + stroke.lasts_s, number, stroke, made))
