@@ -15,7 +15,7 @@ from shared.jobs import JobState
 from shared.ledger import tables as t
 from shared.ledger.clock import read_clock
 from shared.ledger.event_data import job_data
-from shared.ledger.webhooks import DISABLED
+from shared.ledger.webhook_turns import DISABLED
 from shared.webhooks import END_EVENTS, DeliveryState, EventType
 
 _PROGRESS_AT_ONCE = 200

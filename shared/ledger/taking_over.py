@@ -8,6 +8,7 @@ from sqlalchemy import Connection, and_, null, select, update
 from shared.ledger import renderings, settling
 from shared.ledger import tables as t
 from shared.ledger.clock import db_now
+from shared.ledger.offers import refresh_heads
 from shared.ledger.renderings import Audio
 from shared.ledger.segments import IS_UNSETTLED, JOB, JOB_RENDERS, THE_SEGMENT, TOKEN, Claim
 from shared.ledger.settling import Committed, Tally
@@ -19,6 +20,7 @@ _MINE = (
         _c.part,
         _c.chars,
         (_c.state == SegmentState.DONE).label("is_done"),
+        (_c.state == SegmentState.PENDING).label("waits"),
         and_(IS_UNSETTLED, JOB_RENDERS).label("is_open"),
     )
     .where(THE_SEGMENT, _c.token == TOKEN)
@@ -59,4 +61,6 @@ def take_over(conn: Connection, claim: Claim) -> Committed | None:
     tally.add(claim.index, chars=mine.chars, audio_s=audio.samples / audio.rate_hz)
     ready = settling.settle(conn, claim.job_id, {mine.part: tally})
     conn.execute(_COUNT, where)
+    if mine.waits:  # its lease had run out
+        refresh_heads(conn, [claim.job_id])
     return Committed(won=True, step_id=ready.get(claim.index))

@@ -2,11 +2,13 @@
 
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, select, update
+from sqlalchemy import Connection, Row, func, or_, select, update
 
 from shared.ledger import tables as t
 from shared.ledger.clock import read_clock
-from shared.webhooks import Standing
+from shared.webhooks import DeliveryState, Standing
+
+DISABLED = "the webhook is disabled"
 
 
 def lock(conn: Connection, webhook_id: str) -> Row[Any] | None:
@@ -23,7 +25,8 @@ def refresh(conn: Connection, webhook_id: str, *, each: int | None = None) -> No
     """Work out when something may be sent next, if anything waits. Call under `lock`.
 
     While `each` deliveries are under way (one, to a webhook that is not known to answer) nothing
-    may be: who settles one of them looks again.
+    may be: who settles one of them looks again. Nothing waits for a disabled webhook: what was
+    under way when it was disabled, or came at that moment, has failed like the rest.
     """
     c = t.webhook.c
     row = conn.execute(
@@ -33,6 +36,8 @@ def refresh(conn: Connection, webhook_id: str, *, each: int | None = None) -> No
     ).one_or_none()
     if row is None:
         return
+    if row.disabled_at is not None:
+        fail_waiting(conn, webhook_id)
     most = 1 if row.standing != Standing.GOOD else each
     busy = most is not None and row.flying >= most
     idle = row.first is None or row.disabled_at is not None
@@ -40,6 +45,17 @@ def refresh(conn: Connection, webhook_id: str, *, each: int | None = None) -> No
         update(t.webhook)
         .where(c.id == webhook_id)
         .values(next_at=None if busy or idle else max(row.first, row.held_until))
+    )
+
+
+def fail_waiting(conn: Connection, webhook_id: str) -> None:
+    """Fail whatever waits for a disabled webhook. Call under `lock`."""
+    c = t.delivery.c
+    waits = or_(t.IS_PENDING_DELIVERY, c.state == DeliveryState.DISPATCHED)
+    conn.execute(
+        update(t.delivery)
+        .where(c.webhook_id == webhook_id, waits)
+        .values(state=DeliveryState.FAILED, done_at=read_clock(conn), error=DISABLED)
     )
 
 

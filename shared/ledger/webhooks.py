@@ -16,11 +16,10 @@ from shared.ids import new_id
 from shared.ledger import tables as t
 from shared.ledger.clock import read_clock
 from shared.ledger.upsert import insert_or_skip
-from shared.ledger.webhook_turns import lock, of_webhook, refresh
+from shared.ledger.webhook_turns import fail_waiting, lock, of_webhook, refresh
 from shared.webhook_secrets import SecretIdentity
-from shared.webhooks import DeliveryState, EventType, Standing
+from shared.webhooks import EventType, Standing
 
-DISABLED = "the webhook is disabled"
 _TRIES = 5  # to meet a row that others make and remove at the same time
 MOST_FOR_EVERY_JOB = 20  # of one tenant: each end of a job locks and writes to all of them
 
@@ -222,20 +221,12 @@ def rotate(
 def disable(conn: Connection, webhook_id: str, reason: str) -> None:
     """Send nothing there any more; what waits has failed, and may be replayed once enabled."""
     lock(conn, webhook_id)
-    now = read_clock(conn)
     conn.execute(
         update(t.webhook)
         .where(t.webhook.c.id == webhook_id, t.webhook.c.disabled_at.is_(None))
-        .values(disabled_at=now, disabled_reason=reason, next_at=None)
+        .values(disabled_at=read_clock(conn), disabled_reason=reason, next_at=None)
     )
-    conn.execute(
-        update(t.delivery)
-        .where(
-            t.delivery.c.webhook_id == webhook_id,
-            t.delivery.c.state.in_((DeliveryState.PENDING, DeliveryState.DISPATCHED)),
-        )
-        .values(state=DeliveryState.FAILED, done_at=now, error=DISABLED)
-    )
+    fail_waiting(conn, webhook_id)
 
 
 def enable(conn: Connection, webhook_id: str) -> None:

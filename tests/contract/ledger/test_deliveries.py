@@ -185,6 +185,23 @@ def test_410_disables_a_webhook_and_fails_what_waits(database: Database) -> None
     assert hooks.hand_out(database) == []
 
 
+@pytest.mark.parametrize("end", ["an answer that asks for another try", "a lost worker"])
+def test_what_is_under_way_when_its_webhook_is_disabled_waits_for_it_no_more(
+    database: Database, end: str
+) -> None:
+    webhook_id = waiting(database, 1)
+    claimed = hooks.must_claim(database, lease_s=-1.0)
+    database.transact(lambda conn: webhooks.disable(conn, webhook_id, "a wish"))
+    if end == "a lost worker":
+        assert database.transact(deliveries.take_back_expired) == 1
+    else:
+        assert hooks.settle(database, claimed, hooks.BAD)
+    [delivery] = hooks.log(database, webhook_id)
+    assert (delivery.state, delivery.error) == (DeliveryState.FAILED, "the webhook is disabled")
+    assert hooks.look(database, webhook_id, "h").waiting == 0
+    assert hooks.hand_out(database) == []
+
+
 def test_a_replay_begins_anew_with_the_same_event(database: Database) -> None:
     webhook_id = waiting(database, 1)
     claimed = hooks.must_claim(database)

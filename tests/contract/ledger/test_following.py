@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import func, select, update
 
 from shared.jobs import JobState
 from shared.ledger import jobs, pausing, plans, segment_records, segments, taking_over
@@ -118,6 +118,26 @@ def test_a_lease_that_brings_nothing_is_not_waited_for_any_longer(database: Data
     row, *_ = rows_of(database, job_id)
     assert row.object_key == story.audio_of(claimed).object_key
     shelf.check_references(database)
+
+
+def test_a_sentence_taken_after_it_was_given_back_is_not_the_head_any_more(
+    database: Database,
+) -> None:
+    [leader] = leased(database, 0)
+    job_id = shelf.reusing_job(database)
+    let_leases_run_out(database)
+    slow = story.must_claim(database, story.feed(database, limit=1)[0])
+    given_back = (job_id, slow.index, slow.token)
+    database.transact(
+        lambda conn: segments.release(conn, *given_back, delay_s=0.0, error="the store is away")
+    )
+    assert story.commit(database, leader).won
+    assert take(database, slow) == Committed(won=True)
+    first = select(func.min(t.segment.c.due_at)).where(t.IS_PENDING, t.segment.c.job_id == job_id)
+    head = select(t.job.c.head_due_at).where(t.job.c.id == job_id)
+    assert database.read(lambda conn: conn.execute(head).scalar_one()) == database.read(
+        lambda conn: conn.execute(first).scalar_one()
+    )
 
 
 @pytest.mark.parametrize("end", [JobState.CANCELLED, JobState.FAILED])
