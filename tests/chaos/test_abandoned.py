@@ -13,7 +13,7 @@ from tests.chaos.farm import SENTENCES, ChaosFarm
 from worker.engines.tone import utterance_hash
 from worker.engines.tone_code import decode
 
-pytestmark = [pytest.mark.chaos, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.chaos, pytest.mark.xdist_group("chaos 2"), pytest.mark.timeout(600)]
 PATIENCE_S = 400.0  # five or six leases, and as many starts of a process on a busy machine
 
 

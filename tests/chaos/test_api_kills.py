@@ -17,7 +17,7 @@ from tests.chaos.farm import SENTENCES, ChaosFarm, opened
 from tests.chaos.test_faults import heard
 from worker.engines.tone import utterance_hash
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.xdist_group("chaos 2")]
 
 TEXT = SENTENCES[0][:3]
 BODY = {"text": "\n\n".join(TEXT), "engine": "tone", "format": "flac", "reuse": False}

@@ -14,7 +14,7 @@ from tests.chaos.farm import SENTENCES, ChaosFarm
 from worker.engines.tone import utterance_hash
 from worker.engines.tone_code import decode
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.xdist_group("chaos 1")]
 
 
 def heard(pcm: np.ndarray) -> list[str]:

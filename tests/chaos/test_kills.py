@@ -13,7 +13,7 @@ import pytest
 from benchmarks.farm_process import kind_of
 from tests.chaos.farm import ChaosFarm
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.xdist_group("chaos 1")]
 
 KINDS = (
     "engine host",

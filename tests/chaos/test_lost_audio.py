@@ -20,7 +20,7 @@ from tests.chaos.farm import DEADLINE_S, SENTENCES, ChaosFarm, opened
 from worker.engines.tone import utterance_hash
 from worker.engines.tone_code import decode
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.xdist_group("chaos 2")]
 
 Text = list[str]
 

@@ -28,6 +28,7 @@ from tests.chaos.farm import ChaosFarm, opened
 from worker.verifying.verdict import verify
 
 Tamper = Callable[[Connection, str], None]
+pytestmark = pytest.mark.xdist_group("chaos 2")
 CHAPTERS = [
     {"title": "One", "text": "First it rains. Then it pours. Then it stops."},
     {"title": "Two", "text": "The sun comes out. *** Nobody is surprised."},

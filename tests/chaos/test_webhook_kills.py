@@ -8,7 +8,7 @@ import pytest
 from tests.chaos.farm import DEADLINE_S, ChaosFarm
 from tests.receiver import Receiver, running_receiver
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.xdist_group("chaos 2")]
 
 CHAPTERS = [{"title": "One", "text": "\n\n".join(f"This is one {n} speaking." for n in range(5))}]
 MORE_KINDS = ("scheduler", "valkey", "cpu worker")

@@ -16,7 +16,7 @@ from benchmarks.farm_process import Watched, running_farm
 from worker.engines.tone import utterance_hash
 from worker.engines.tone_code import decode
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240), pytest.mark.xdist_group("farm")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 DEADLINE_S = 90.0
 CHAPTERS, SENTENCES = 4, 12
 Book = list[list[str]]

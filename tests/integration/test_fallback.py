@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.farm_process import start_up, wait_ready
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("farm")]
+pytestmark = pytest.mark.slow
 TEXT = "This one is easy.\n\nThis one is hard: [[fail]].\n\nAnd this one is easy again."
 HARD = (TEXT.index("This one is hard"), TEXT.index("And this"))
 

@@ -13,7 +13,7 @@ import soundfile
 
 from benchmarks.farm_process import Watched, running_farm
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240), pytest.mark.xdist_group("farm")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 DEADLINE_S = 90.0
 FIRST, SECOND = 2, 120  # sentences; the second chapter takes a minute at least
 ENVIRONMENT = {"VOXFARM_ENGINE_OPTIONS": json.dumps({"tone": {"delay_s": 0.5}})}

@@ -24,7 +24,7 @@ from shared.jobs import JobState
 SLOTS = 8
 BATCH_S = 1.5
 SENTENCES = 60
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240), pytest.mark.xdist_group("farm")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
 
 @pytest.fixture(scope="module")

@@ -117,7 +117,6 @@ def test_lives_that_ended_in_order_do_not_slow_the_restart_after_a_crash(
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("farm")
 def test_a_farm_whose_hosts_are_renewed_all_the_time_loses_nothing_and_burns_no_attempt(
     tmp_path: Path,
 ) -> None:

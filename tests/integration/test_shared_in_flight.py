@@ -19,7 +19,7 @@ from shared.segments import SegmentState
 from worker.engines.tone import utterance_hash
 from worker.engines.tone_code import decode
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240), pytest.mark.xdist_group("farm")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 DEADLINE_S = 90.0
 SENTENCES = 6  # fewer than the engine has slots: all of them are leased at once
 ENVIRONMENT = {

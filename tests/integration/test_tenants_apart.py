@@ -21,7 +21,7 @@ from benchmarks.farm_process import Watched, running_farm
 from shared.ledger import tables as t
 from shared.ledger.database import Database, open_database
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240), pytest.mark.xdist_group("farm")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 DEADLINE_S = 120.0
 SENTENCES = 6
 NOBODYS = "01AAAAAAAAAAAAAAAAAAAAAAAA"

@@ -11,7 +11,7 @@ from benchmarks.farm_process import running_farm
 from worker.engines.tone import utterance_hash
 from worker.engines.tone_code import decode
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("farm")]
+pytestmark = pytest.mark.slow
 VOICES = ("a", "b", "c")
 SENTENCES = [f"This is the sentence with number {n}." for n in range(30)]
 

@@ -5,7 +5,7 @@ import re
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from worker.engines.english.numbers import DIGITS
@@ -151,7 +151,9 @@ def test_no_digit_is_lost_whatever_is_around_it(text: str) -> None:
 
 
 @given(st.text(alphabet="abcdefgh ABC.,;!?'-()\n", max_size=60))
+@example("A.de")
 def test_plain_text_keeps_all_its_letters_in_order(text: str) -> None:
+    text = re.sub(r"\.(?=\w)", ". ", text)  # within a word it makes an address, and is said
     kept, given = ("".join(filter(str.isalpha, t)) for t in (read(text), text))
     assert kept == given
 
