@@ -29,7 +29,7 @@ KINDS = (
     ("worker.deliver", "deliver worker"),
     ("worker.scheduler", "scheduler"),
     ("flower", "flower"),
-    ("-m api", "api"),
+    ("starting api", "api"),
     (" up ", "supervisor"),
 )
 

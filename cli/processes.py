@@ -7,6 +7,8 @@ import sys
 from dataclasses import dataclass
 from enum import IntEnum
 
+from shared.starting import command
+
 
 class Stage(IntEnum):
     """Order of stopping: first what takes work in, then what does it, last what stores it.
@@ -38,7 +40,7 @@ def farm_processes(
     """
 
     def module(name: str, *argv: str, stage: Stage, called: str) -> Process:
-        return Process(called, (python, "-m", name, *argv), stage)
+        return Process(called, tuple(command(name, *argv, python=python)), stage)
 
     table = [
         module("worker.node", "--index", str(index), stage=Stage.WORK, called=f"node-{index}")

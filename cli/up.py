@@ -20,6 +20,7 @@ from cli.ports import free_port, port_is_free
 from shared.errors import UsageError
 from shared.leaving import leave_quickly
 from shared.settings import Settings
+from shared.starting import importing
 
 FLOWER_PORT = 5555
 _LOOK_S = 0.2
@@ -80,7 +81,8 @@ def up_command(
 
 def run_farm(settings: Settings, *, embedded: bool, as_json: bool) -> None:
     """Run a farm in this process until a signal, or its last client's leaving, ends it."""
-    from cli.local_farm import LocalFarm  # noqa: PLC0415 - no other command waits for SQLAlchemy
+    with importing():
+        from cli.local_farm import LocalFarm  # noqa: PLC0415 - no other command needs SQLAlchemy
 
     leave_quickly()
     began_s = time.monotonic()

@@ -11,7 +11,6 @@ import platform
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -27,6 +26,7 @@ from shared.lifeline import die_with_parent
 from shared.logs import configure_logging
 from shared.scheduling.depth import threads
 from shared.settings import Settings
+from shared.starting import command
 from shared.tiers import Tier
 from worker.host.link import HostLink
 from worker.host.pace import HangWatch
@@ -196,14 +196,13 @@ class Node:
             pads=any(info.pads for info in infos),
             settling=self._settings.commit_most,
         )
-        command = [sys.executable, "-P", "-m", "worker.consumer", "--node", self._name]
-        command += ["--parent", str(os.getpid())]
+        arguments = ["--node", self._name, "--parent", str(os.getpid())]
         for tier in tiers:
-            command += ["--tier", tier.value]
-        command += ["--concurrency", str(at_once)]
+            arguments += ["--tier", tier.value]
+        arguments += ["--concurrency", str(at_once)]
         for host in self._hosts:
-            command += ["--host", f"{host.engine}={host.socket_path}"]
-        self._consumers[tiers] = subprocess.Popen(command)
+            arguments += ["--host", f"{host.engine}={host.socket_path}"]
+        self._consumers[tiers] = subprocess.Popen(command("worker.consumer", *arguments))
 
     def _watch_for_hangs(self, host: HostProcess) -> None:
         while not self._stop.wait(1.0):

@@ -108,8 +108,8 @@ class Place:
 
     def process(self, *words: str) -> psutil.Process:
         """The one process whose command line holds all the words."""
-        found = [p for p in self.processes() if set(words) <= set(p.cmdline())]
-        assert len(found) == 1, (words, [p.cmdline() for p in self.processes()])
+        found = [p for p in self.processes() if set(words) <= set(words_of(p))]
+        assert len(found) == 1, (words, [words_of(p) for p in self.processes()])
         return found[0]
 
     def server(self, name: str) -> psutil.Process:
@@ -128,6 +128,13 @@ class Place:
         wait_until(self.data.running, within_s=READY_S)
         with self.client() as client:
             wait_until(lambda: any(0 < job.progress.fraction < 1 for job in client.jobs()))
+
+
+def words_of(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:  # it has just ended
+        return []
 
 
 def program_of(process: psutil.Process) -> str:
@@ -302,7 +309,7 @@ def test_two_renders_share_one_farm_that_stays_for_the_longer(tmp_path: Path) ->
             "render", "-", "--out", "short.wav", "--format", "wav", stdin="One. Two."
         )
         assert short.returncode == 0, short.stderr
-        assert len([p for p in place.processes() if "--until-unused" in p.cmdline()]) == 1
+        assert len([p for p in place.processes() if "--until-unused" in words_of(p)]) == 1
         _, said = long.communicate(timeout=120)
         assert long.returncode == 0, said
         wait_until(lambda: not place.processes(), within_s=15)

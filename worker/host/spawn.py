@@ -3,12 +3,12 @@
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
 from shared.settings import TierSettings
+from shared.starting import command
 from shared.tiers import Tier
 from worker.host.address import check_path
 from worker.host.wear import WearLimits
@@ -34,13 +34,13 @@ def spawn_host(
         tier.value: {"max_batch": of.max_batch_of(engine), "max_wait_s": of.max_wait_s}
         for tier, of in (tiers or {}).items()
     }
-    command = [
-        *(sys.executable, "-P", "-m", "worker.host"),
+    program = command(
+        "worker.host",
         *("--engine", engine),
         *("--socket", os.fspath(socket_path)),
         *("--options", json.dumps(dict(options or {}))),
         *("--tiers", json.dumps(limits)),
         *("--recycle", json.dumps(asdict(recycle or WearLimits()))),
         *("--parent", str(os.getpid())),
-    ]
-    return subprocess.Popen(command, stdin=subprocess.DEVNULL, process_group=0)
+    )
+    return subprocess.Popen(program, stdin=subprocess.DEVNULL, process_group=0)

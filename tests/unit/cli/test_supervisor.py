@@ -257,5 +257,5 @@ def test_the_table_names_every_process_once_and_starts_modules_only() -> None:
     table = farm_processes(nodes=2, flower_port=5555, python="PY")
     names = [process.name for process in table]
     assert sorted(names) == ["api", "cpu", "deliver", "flower", "node-0", "node-1", "scheduler"]
-    assert {process.argv[:2] for process in table} == {("PY", "-m")}
+    assert {process.argv[:2] for process in table} == {("PY", "-P")}
     assert not any(p.name == "flower" for p in farm_processes(nodes=1, flower_port=None))
