@@ -72,7 +72,7 @@ class Admission:
             idempotency_key=idempotency_key,
             request_sha256=asked.digest,
             retention_s=retention_s,
-            expected_audio_s=engine.speech_s(text) / spec.speed,
+            expected_audio_s=engine.speech_s(text, spec.voice) / spec.speed,
             webhook=webhook,
         )
 

@@ -1,6 +1,7 @@
 """Quoting a job: everything that a submit checks, a plan, an estimate, and nothing written."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import islice
 
 from api.admissible import admissible
@@ -19,6 +20,7 @@ from shared.outlook import Outlook
 from shared.planning import Expected, Part, Plan, expected, plan_text
 from shared.scheduling.pace import steps_s
 from shared.segments import SegmentKind
+from shared.voices import EngineInfo
 
 SKIPS_SHOWN = 100
 
@@ -37,9 +39,11 @@ def quote(deps: Deps, caller: Caller, body: bytes) -> QuoteView:
     given = [Part(i, title, start, end) for i, (title, start, end) in enumerate(new.chapters)]
     plan = plan_text(new.text, parts=given or None, spec=new.spec)
     info = next(info for info in engines if info.name == new.spec.engine)
-    found = expected(plan, speech_s=info.speech_s, speed=new.spec.speed)
+    speech_s = partial(info.speech_s, voice=new.spec.voice)
+    found = expected(plan, speech_s=speech_s, speed=new.spec.speed)
     reused = _reused(deps, tenant, new, plan)
     outlook = deps.outlooks.now()
+    work_s = _work_s(new, plan, info, outlook, reused)
     wait_s = outlook.tiers[new.spec.tier].wait_s if outlook.rate is not None else None
     target = deps.admission.settings.tiers[new.spec.tier]
     return QuoteView(
@@ -56,7 +60,7 @@ def quote(deps: Deps, caller: Caller, body: bytes) -> QuoteView:
         skips=_skips(plan),
         audio_s=found.audio_s,
         wait_s=wait_s,
-        completion_s=None if wait_s is None else wait_s + _own_s(new, plan, found, outlook, reused),
+        completion_s=None if wait_s is None else wait_s + _own_s(new, plan, found, outlook, work_s),
         admissible=admissible(deps, caller, new),
         due_at=utc(job_due_at(outlook.at, len(new.text), target)),
     )
@@ -73,15 +77,29 @@ def _reused(deps: Deps, tenant: str, new: NewJob, plan: Plan) -> list[str]:
     return [text for text, key in zip(pieces, keys, strict=True) if key in known]
 
 
-def _own_s(
-    new: NewJob, plan: Plan, found: Expected, outlook: Outlook, reused: Sequence[str]
-) -> float:
+def _own_s(new: NewJob, plan: Plan, found: Expected, outlook: Outlook, work_s: float) -> float:
     """What the job itself takes, once it is its turn: plan, rendering, and its last part's file."""
     assert outlook.rate is not None  # noqa: S101 - asked before
-    chars = found.chars - sum(map(len, reused))
-    work_s = chars * outlook.tiers[new.spec.tier].audio_per_char_s / new.spec.speed
     beside_s = steps_s(len(new.text), found.audio_s / len(plan.parts), new.spec.format)
     return work_s / outlook.rate.audio_s_per_s + beside_s
+
+
+def _work_s(
+    new: NewJob, plan: Plan, info: EngineInfo, outlook: Outlook, reused: Sequence[str]
+) -> float:
+    """Seconds of audio to be made.
+
+    A character becomes what those of the tier became lately, but for an engine that tells its pace
+    by script: the last ones may have been of another script, and last a third as long.
+    """
+
+    def said_s(texts: Iterable[str]) -> float:
+        if info.ideographs_per_audio_s is None:
+            return outlook.tiers[new.spec.tier].audio_per_char_s * sum(map(len, texts))
+        return sum(info.speech_s(text, new.spec.voice) for text in texts)
+
+    spoken = [piece.text for piece in plan.pieces if piece.kind is SegmentKind.SPEECH]
+    return (said_s(spoken) - said_s(reused)) / new.spec.speed
 
 
 def _skips(plan: Plan) -> list[SkipView]:

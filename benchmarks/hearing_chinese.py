@@ -16,6 +16,7 @@ from worker.engines.chinese.reading import HAN, read_aloud
 _NOT_HAN = re.compile(f"[^{HAN}]+")
 _RUN = re.compile(f"[{HAN}]+")
 _WORD = re.compile(r"[A-Za-z]+")
+_ADVERB = re.compile(r"(.)\1地")  # 轻轻地 sounds like 轻轻的, which is how recognisers write it
 
 
 @dataclass(frozen=True)
@@ -64,4 +65,4 @@ def _figures_read(text: str) -> str:
 
 
 def _syllables(characters: str) -> list[str]:
-    return list(lazy_pinyin(characters.replace("两", "二")))
+    return list(lazy_pinyin(_ADVERB.sub(r"\1\1的", characters.replace("两", "二"))))

@@ -3,7 +3,8 @@
 Several jobs, each in a voice of its own, go through one embedded farm at once: the Chinese and the
 English sample in two voices each, and 40 sentences of both languages. whisper-base hears the
 delivered files, DNSMOS judges them, and every stored segment of every job must be, bit for bit,
-what its voice says when the sentence is spoken again alone.
+what its voice says when the sentence is spoken again alone. What a quote said of each job's length
+is held against what was delivered.
 
 A sentence of both languages counts when all its English words and Chinese runs are heard. The
 recogniser is told all the words of all the sentences, no sentence's own; it hears each file as
@@ -72,11 +73,12 @@ class Texts:
 
 @dataclass(frozen=True)
 class Rendered:
-    """A job's audio files, in the order of its parts."""
+    """A job's audio files, in the order of its parts, and how long a quote said they would be."""
 
     voice: str
     job_id: str
     files: tuple[Path, ...]
+    quoted_s: float
 
 
 def main() -> None:
@@ -105,6 +107,7 @@ def main() -> None:
             english(whisper, rendered, texts.english),
             mixed(whisper, rendered["mixed"], texts.mixed, engine, Path(scratch)),
             voices_apart(farm, rendered, engine),
+            quotes(rendered),
         ):
             figures |= result[0]
             bars += result[1]
@@ -124,12 +127,16 @@ def render_all(farm: Watched, texts: Texts, folder: Path) -> dict[str, Rendered]
         },
     }
     with httpx.Client(base_url=farm.url, timeout=60) as client:
-        jobs = {}
+        jobs, quoted_s = {}, {}
         for name, wish in wishes.items():
             body = {"engine": "kokoro", "format": "flac", "reuse": False} | wish
+            quote = client.post("/v1/jobs/quote", json=body).raise_for_status().json()
+            quoted_s[name] = float(quote["audio_s"])
             jobs[name] = client.post("/v1/jobs", json=body).raise_for_status().json()
         return {
-            name: Rendered(job["voice"], job["id"], _fetch(client, job["id"], folder))
+            name: Rendered(
+                job["voice"], job["id"], _fetch(client, job["id"], folder), quoted_s[name]
+            )
             for name, job in jobs.items()
         }
 
@@ -255,6 +262,21 @@ def voices_apart(
         at_least("segments compared", compared, 30),
     ]
     return {"voices_apart": figures}, bars
+
+
+def quotes(rendered: Mapping[str, Rendered]) -> tuple[dict[str, object], list[Bar]]:
+    """How far from its quote each job's audio is in length, as a share of what was delivered."""
+    found, bars = {}, []
+    for name, job in rendered.items():
+        audio_s = sum(soundfile.info(path).duration for path in job.files)
+        off = job.quoted_s / audio_s - 1
+        found[name] = {
+            "quoted_s": round(job.quoted_s, 1),
+            "audio_s": round(audio_s, 1),
+            "off": round(off, 4),
+        }
+        bars.append(at_most(f"quote off {name}", abs(off), 0.1))
+    return {"quotes": found}, bars
 
 
 def _segments(farm: Watched, job_id: str) -> Iterator[tuple[str, str, float, str]]:

@@ -21,6 +21,9 @@ class VoiceInfo(BaseModel):
     gender: str = ""
     licence: str = ""
     aliases: tuple[str, ...] = Field(default=(), description="other names, such as its number")
+    pace: float = Field(
+        default=1.0, gt=0, description="how fast it reads, beside the pace of its engine"
+    )
 
 
 class EngineInfo(BaseModel):
@@ -67,13 +70,19 @@ class EngineInfo(BaseModel):
         """The voice used when a job names none: the first one listed."""
         return self.voices[0].id
 
-    def speech_s(self, text: str) -> float:
-        """About how many seconds it takes to say a text at speed 1, without pauses."""
+    def speech_s(self, text: str, voice: str = "") -> float:
+        """About how many seconds a text takes at speed 1, without pauses.
+
+        `voice` is an id or a mixture; one that the engine does not have reads at its usual pace.
+        """
+        mixed = self.blend(voice) or ()
+        slowness = sum(share / one.pace for one, share in mixed) or 1.0
         if self.ideographs_per_audio_s is None:
-            return len(text) / self.chars_per_audio_s
+            return slowness * len(text) / self.chars_per_audio_s
         ideographs = len(_IDEOGRAPH.findall(text))
         others = len(text) - ideographs
-        return ideographs / self.ideographs_per_audio_s + others / self.chars_per_audio_s
+        usual_s = ideographs / self.ideographs_per_audio_s + others / self.chars_per_audio_s
+        return slowness * usual_s
 
     def voice_named(self, name: str) -> VoiceInfo | None:
         """The voice of this id or alias, or a mixture as one voice; None when there is none.

@@ -114,6 +114,23 @@ def test_a_quote_knows_what_waits(api: RunningApi) -> None:
     assert 0 < found["wait_s"] < found["completion_s"]
 
 
+def test_a_quote_for_chinese_does_not_go_by_the_english_that_was_spoken_last(
+    api: RunningApi,
+) -> None:
+    by_script = {"chars_per_audio_s": 10.0, "ideographs_per_audio_s": 1.0}
+    story.planned_job(api.farm.database, per_part=60)
+    story.speak(api.farm.database, limit=30)
+    api.publish(engine_info(languages=("en", "zh"), **by_script))
+    english = quote(api, text="Twenty characters it." * 100)
+    chinese = quote(api, text="山谷里的邮局今天不开门山谷里的邮局今天不" * 100)
+    assert (english["characters"], chinese["characters"]) == (2100, 2000)
+
+    def own_s(found: dict[str, Any]) -> float:
+        return float(found["completion_s"]) - float(found["wait_s"])
+
+    assert own_s(chinese) > 2 * own_s(english)
+
+
 def test_a_job_is_paused_resumed_and_cancelled(api: RunningApi) -> None:
     job = api.submit().json()
     assert job["progress"]["queue_position"] == 0

@@ -19,6 +19,11 @@ def test_homophones_differ_in_writing_alone_and_other_sounds_in_both() -> None:
     assert (wrong.cer, wrong.cer_by_sound) == pytest.approx((0.4, 0.2))
 
 
+def test_the_ending_of_an_adverb_is_a_homophone_and_the_ground_is_not() -> None:
+    assert hold_chinese("她轻轻地走在地上", "她轻轻的走在地上").cer_by_sound == 0
+    assert hold_chinese("她走在地上", "她走在的上").cer_by_sound == pytest.approx(0.2)
+
+
 def test_an_english_word_is_heard_in_any_case_and_transcript() -> None:
     text = "用 Python 和 New York"
     assert missing_words(text, "用PYTHON和 new york") == []

@@ -216,6 +216,15 @@ def test_chinese_characters_take_their_own_time() -> None:
     assert admit(text="Ten years.").expected_audio_s == pytest.approx(10 / 15)
 
 
+def test_a_slow_voice_takes_its_own_time() -> None:
+    voices = (VoiceInfo(id="ann", language="en"), VoiceInfo(id="bo", language="en", pace=0.5))
+    engine = engine_info(voices=voices, chars_per_audio_s=10, blends=True)
+    assert admit(engine, text="Ten years.").expected_audio_s == pytest.approx(1)
+    assert admit(engine, text="Ten years.", voice="bo").expected_audio_s == pytest.approx(2)
+    mixed = admit(engine, text="Ten years.", voice="ann:1+bo:1")
+    assert mixed.expected_audio_s == pytest.approx(1.5)
+
+
 def test_a_voice_is_frozen_by_its_id_whatever_name_was_asked_for() -> None:
     voices = (VoiceInfo(id="ann", language="en", aliases=("7",)), VoiceInfo(id="bo", language="zh"))
     engine = engine_info(voices=voices, languages=("en", "zh"), blends=True)

@@ -14,6 +14,11 @@ CARDINALS = {
     0: "零",
     10: "十",
     12: "十二",
+    2: "二",
+    200: "二百",
+    2_200: "两千二百",
+    22_000: "两万两千",
+    200_000_000: "两亿",
     20: "二十",
     105: "一百零五",
     110: "一百一十",
@@ -36,7 +41,7 @@ def test_cardinals(value: int) -> None:
 
 def value_of(words: str) -> int:
     """A cardinal read back by the rules of Chinese, not by ours."""
-    digits = {c: at for at, c in enumerate("零一二三四五六七八九")}
+    digits = {c: at for at, c in enumerate("零一二三四五六七八九")} | {"两": 2}
     large = myriads = section = digit = 0
     for c in words:
         if c in digits:
@@ -69,6 +74,17 @@ READINGS = {
     "2024-03-05": "二零二四年三月五日",
     "2024/3/5": "二零二四年三月五日",
     "80后": "八零后",
+    "95后": "九五后",
+    "1990年代": "一九九零年代",
+    "2,000人": "两千人",
+    "8:00-17:30": "八点整到十七点三十分",
+    "39°54′": "三十九度五十四分",
+    "116°23'30\"": "一百一十六度二十三分三十秒",
+    "5′30″": "五分三十秒",
+    "+86 138-1234-5678": "加八六 一三八一二三四五六七八",
+    "邮编100000": "邮编一零零零零零",
+    "编号:007": "编号:零零七",
+    "电话12个": "电话十二个",
     "20年": "二十年",
     "8:30": "八点三十分",
     "8:05": "八点零五分",
@@ -120,7 +136,7 @@ def test_figures_and_signs_become_characters(text: str) -> None:
     assert read_aloud(wide) == (READINGS[text], "")
 
 
-@pytest.mark.parametrize("text", ["a", "é", "я", "ア", "ㄅ", "☃", "😀"])
+@pytest.mark.parametrize("text", ["a", "é", "я", "ア", "ㄅ", "☃", "😀", "\ue001", "\U000e0fff"])
 def test_what_chinese_cannot_read_is_reported_and_not_dropped(text: str) -> None:
     assert read_aloud(f"好{text}")[1] == text
 

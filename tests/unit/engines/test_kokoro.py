@@ -145,6 +145,18 @@ def test_it_says_what_it_is(engine: KokoroEngine) -> None:
     assert all(v.gender and v.licence and v.name for v in info.voices)
 
 
+def test_a_slow_voice_is_quoted_as_slow_and_a_blend_as_its_voices(engine: KokoroEngine) -> None:
+    quoted_s = {
+        voice: engine.info.speech_s(MIXED, voice)
+        for voice in ("zf_xiaobei", "zf_xiaoyi", "zf_xiaobei:0.5+zf_xiaoyi:0.5", "")
+    }
+    slow, quick, blend, usual = quoted_s.values()
+    assert quick < slow
+    assert blend == pytest.approx((slow + quick) / 2)
+    assert usual == pytest.approx(slow * 0.79)
+    assert all(0.6 < voice.pace < 1.2 for voice in engine.info.voices)
+
+
 def test_its_version_changes_with_its_files(folder: Path, tmp_path: Path) -> None:
     other = tiny_kokoro(tmp_path / "other")
     assert build(folder=str(other)).info.version == build(folder=str(folder)).info.version

@@ -39,16 +39,21 @@ RUNS = {
     "于 GitHub 2024 年发布": "zh:于 |en:GitHub |zh:2024 年发布",
     "GPT-4和3D打印": "en:GPT-4|zh:和|en:3D|zh:打印",
     "A股涨了3.5%": "en:A|zh:股涨了3.5%",
-    "他说：“Hello!”然后": "zh:他说:|en:“Hello!”|zh:然后",
-    "距离10km，speed 10km/h": "zh:距离10km,|en:speed 10km/h",
+    "他说：“Hello!”然后": "zh:他说: |en:“Hello!”|zh:然后",
+    "距离10km，speed 10km/h": "zh:距离10km, |en:speed 10km/h",
     "见 https://x.org/a?b=1 吧": "zh:见 |en:https://x.org/a?b=1 |zh:吧",
     "AT&T和C++都行": "en:AT&T|zh:和|en:C++|zh:都行",
     "The fee is $5, 他付了 $20。": "en:The fee is $5, |zh:他付了 $20.",
     "价格（price）是¥5": "zh:价格|en:(price)|zh:是¥5",
     "1, 2, 3.": "zh:1, 2, 3.",
-    "①打开，②Save as": "zh:①打开,②|en:Save as",
-    "速度是1.5x，很快": "zh:速度是|en:1.5x,|zh:很快",
+    "①打开，②Save as": "zh:①打开, ②|en:Save as",
+    "速度是1.5x，很快": "zh:速度是|en:1.5x, |zh:很快",
     "第1、234页": "zh:第1, 234页",
+    "拨110，120": "zh:拨110, 120",
+    "好。OK。Yes！No；A": "zh:好. |en:OK. Yes! No; A",
+    "David：Hi？他": "en:David: Hi? |zh:他",
+    "比分3：2": "zh:比分3:2",
+    "用iPhone。Android不行": "zh:用|en:iPhone. Android|zh:不行",
 }
 
 
@@ -100,12 +105,15 @@ def test_english_is_read_as_the_english_engine_reads_it(text: MixedText) -> None
 
 HEARD = {
     "3个": "sa→nkɤ↘",
-    "2024年": "ɚ↘li↗ŋɚ↘ sɨ↘njɛ↗n",
+    "2024年": "ɚ↘li↗ŋɚ↘sɨ↘njɛ↗n",
     "第3-5章": "ti↘sa→n tau↘ u↓ꭧa→ŋ",
     "银行行长": "i↗nxa↗ŋxa↗ŋꭧa↓ŋ",
     "A股": "ˈA ku↓",
     "a dog": "ɐ dˈɔɡ",
     "人々": "ɻə↗nɻə↗n",
+    "2024年底": "ɚ↘li↗ŋɚ↘sɨ↘njɛ↗n ti↓",
+    "调慢": "tʰjau↗ma↘n",
+    "轻轻地盖上": "ʨʰi→ŋʨʰi→ŋtɤ kai↘ʂa↘ŋ",
     "“好，”他说。": "xau↓, tʰa→ ʂwo→.",
     "《书》": "ʂu→",
 }

@@ -4,6 +4,8 @@ DIGITS = "零一二三四五六七八九"
 MAX_CARDINAL_DIGITS = 16  # longer figures are read digit by digit, as card numbers are
 _UNITS = ((10**8, "亿"), (10**4, "万"), (1_000, "千"), (100, "百"), (10, "十"))
 
+_TWO, _LEAST_PAIR = 2, 1_000
+
 
 def spell_digits(figure: str) -> str:
     """`2024` becomes 二零二四; anything but ASCII digits is left out."""
@@ -26,10 +28,14 @@ def number(figure: str) -> str:
 
 
 def _words(value: int) -> str:
-    """Any whole number; nothing for 0. What is left of a skipped place is said as one 零."""
+    """Any whole number; nothing for 0. What is left of a skipped place is said as one 零.
+
+    Two thousands, myriads or 亿 are 两, as everybody says; two hundreds and tens are 二.
+    """
     for unit, name in _UNITS:
         if value >= unit:
             rest = value % unit
             zero = DIGITS[0] if 0 < rest < unit // 10 else ""
-            return f"{_words(value // unit)}{name}{zero}{_words(rest)}"
+            many = "两" if value // unit == _TWO and unit >= _LEAST_PAIR else _words(value // unit)
+            return f"{many}{name}{zero}{_words(rest)}"
     return DIGITS[value] if value else ""

@@ -1,18 +1,23 @@
 """Chinese characters to Kokoro's phonemes, with proof that none of them was lost.
 
-Knows words (jieba), their pinyin (pypinyin) and the model's notation (misaki); no figures, no
-other language, no sound.
+Knows words (jieba) and the model's notation of pinyin (misaki); no figures, no other language, no
+sound. Tones are written as the dictionary has them: how they change beside one another (不是, 你好)
+the model has learnt from text in this very notation.
 """
 
 import re
+from collections.abc import Iterator, Sequence
 
 import jieba
 from misaki.zh import ZHG2P
 
 from shared.errors import UtteranceError
+from worker.engines.chinese.pinyin import pinyin_of
 from worker.engines.chinese.reading import HAN, read_aloud
 
 _STRETCH = re.compile(f"[{HAN}]+")
+_SPELT = re.compile("[零一二三四五六七八九]{4,}(?:年(?!代))?")  # 二零二四年: no word list has these
+_LONGEST_GROUP = 5
 _NOT_SYLLABIC = "\u032f"  # the mark under a diphthong's second vowel: the model knows none
 
 
@@ -38,12 +43,37 @@ class ChineseReader:
         return _STRETCH.sub(lambda found: f" {self._stretch(found.group())} ", words)
 
     def _stretch(self, characters: str) -> str:
-        return " ".join(_word(word) for word in self._words.cut(characters))
+        words = [word for part in _parts(characters) for word in self._words_of(part)]
+        return " ".join(
+            _word(word, syllables) for word, syllables in zip(words, pinyin_of(words), strict=True)
+        )
+
+    def _words_of(self, part: str) -> list[str]:
+        return [part] if _SPELT.fullmatch(part) else list(self._words.cut(part))
 
 
-def _word(word: str) -> str:
+def _parts(characters: str) -> Iterator[str]:
+    """Figures that were spelt out stay in one piece, long ones in groups of three and four."""
+    at = 0
+    for spelt in _SPELT.finditer(characters):
+        if at < spelt.start():
+            yield characters[at : spelt.start()]
+        yield from _groups(spelt.group())
+        at = spelt.end()
+    if at < len(characters):
+        yield characters[at:]
+
+
+def _groups(spelt: str) -> Iterator[str]:
+    first = len(spelt) if len(spelt) <= _LONGEST_GROUP else len(spelt) % 4 or 4
+    yield spelt[:first]
+    for at in range(first, len(spelt), 4):
+        yield spelt[at : at + 4]
+
+
+def _word(word: str, syllables: Sequence[str]) -> str:
     try:
-        phonemes: str = ZHG2P.word2ipa(word)
+        phonemes = "".join(ZHG2P.py2ipa(syllable) for syllable in syllables)
     except (AssertionError, IndexError, KeyError, ValueError) as error:
         named = " ".join(f"U+{ord(c):04X}" for c in word[:8])
         raise UtteranceError(f"characters without a known reading: {named}") from error

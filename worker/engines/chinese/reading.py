@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from worker.engines.chinese.numbers import cardinal, number, spell_digits
 from worker.engines.chinese.units import CURRENCIES, SIGNS, UNITS
 
-REVISION = 1
+REVISION = 2
 
 HAN = "\u3007\u3400-\u4dbf\u4e00-\u9fff\ufa0e-\ufa29\U00020000-\U000323af"
 PUNCTUATION = frozenset('.,;:!?—…()“”" ')
@@ -27,7 +27,12 @@ _SIGNS = {"-": "负", "−": "负", "+": "正"}
 _MEASURES = (
     "个位名只条张本次件种杯碗瓶辆台座家天年岁周秒米倍千万亿块元斤层层排首句段篇页部项份点步头匹棵朵"
 )
+_NUMBERED = (
+    r"(?:号码|编号|账号|帐号|卡号|证号|单号|学号|工号|尾号|密码|邮编|电话|手机|热线|验证码)号?"
+    r"[:是为]?\s?"
+)
 _FRACTION = re.compile("[¼½¾⅐-⅞]")
+_UNNAMED = {"Cn", "Co", "Cs"}  # what they look like only a font knows
 _ITERATED = re.compile("(?P<one>[^\\W\\d_])々")
 
 
@@ -54,7 +59,7 @@ def _characters(text: str, unreadable: list[str]) -> Iterator[str]:
             yield cardinal(str(unicodedata.decimal(char)))
         elif char.isnumeric() and float(unicodedata.numeric(char)).is_integer():
             yield cardinal(str(int(unicodedata.numeric(char))))
-        elif unicodedata.category(char)[0] in "LNS":
+        elif unicodedata.category(char)[0] in "LNS" or unicodedata.category(char) in _UNNAMED:
             unreadable.append(char)
         else:
             yield " "  # quotes, brackets, marks and what is invisible make no sound
@@ -115,9 +120,17 @@ def _pair(match: re.Match[str]) -> str:
 
 
 _RULES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
+    (re.compile(r"(?<=°)(\d{1,2})\s?['’′]"), lambda m: f"{cardinal(m[1])}分"),
+    (re.compile(r"(?<=[分′'])(\d{1,2}(?:\.\d+)?)\s?[\"”″]"), lambda m: f"{number(m[1])}秒"),
+    (re.compile(r"(?<=\d)\s?′"), lambda _: "分"),
+    (re.compile(r"(?<=\d)\s?″"), lambda _: "秒"),
     (re.compile(r"(?<!\d)(\d{4})[-/.](0?[1-9]|1[0-2])[-/.](0?[1-9]|[12]\d|3[01])(?!\d)"), _date),
     (re.compile(rf"(?<![\d.,])(\d{{4}}){_DASH}(\d{{4}})(?=\s?年)"), _years),
-    (re.compile(r"(?<![\d.,])\d{4}(?=\s?年)|(?<![\d.,])\d0(?=后)"), lambda m: spell_digits(m[0])),
+    (
+        re.compile(r"(?<![\d.,])\d{4}(?=\s?年)|(?<![\d.,])\d[05](?=后)"),
+        lambda m: spell_digits(m[0]),
+    ),
+    (re.compile(rf"(?<=\d:\d\d){_DASH}(?=\d{{1,2}}:\d\d)"), lambda _: "到"),
     (
         re.compile(r"(?<![\d:])(?P<h>[01]?\d|2[0-4]):(?P<m>[0-5]\d)(?::(?P<s>[0-5]\d))?(?![\d:])"),
         _time,
@@ -143,6 +156,11 @@ _RULES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
         lambda m: f"{cardinal(m[2])}分之{cardinal(m[1])}",
     ),
     (re.compile(r"\d+(?:\.\d+){2,}"), lambda m: "点".join(map(cardinal, m[0].split(".")))),
+    (re.compile(r"\+(\d{1,3})[\s-]?(?=1[3-9]\d|\d{2,4}-)"), lambda m: f"加{spell_digits(m[1])} "),
+    (
+        re.compile(rf"({_NUMBERED})(\d{{3,}})(?![\d.,%‰个元块年万千部台人次-])"),
+        lambda m: f"{m[1]}{spell_digits(m[2])}",
+    ),
     (re.compile(r"(?<!\d)1[3-9]\d{9}(?!\d)"), lambda m: spell_digits(m[0])),
     (re.compile(r"(?<!\d)\d{3,4}(?:-\d{3,8})+(?!\d)"), lambda m: spell_digits(m[0])),
     (re.compile(rf"(?P<first>{_SIGNED}){_DASH}(?P<upto>{_NUMBER})(?!\d)"), _range),

@@ -4,7 +4,7 @@ Letters decide; figures, signs and marks follow them. A figure that touches a le
 (GPT-4, 3D); one before a Chinese measure or beside a Chinese character is Chinese; any other goes
 with the words on its left, else with those on its right, else with the utterance's own language.
 """
-# ruff: noqa: RUF001 - look-alike characters are the subject of this module
+# ruff: noqa: RUF001, RUF003 - look-alike characters are the subject of this module
 
 import re
 import unicodedata
@@ -17,11 +17,16 @@ from worker.engines.chinese.units import CURRENCIES, UNITS
 ZH, EN = "zh", "en"
 
 _WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: " ", 0xFFE5: "¥"}
+# Marks of Chinese print take the room of a character and so need no space after them; ours do:
+# "OK。Yes" is no web address, and "110，120" no hundred and ten thousand.
 _MARKS = str.maketrans(
-    {"。": ".", "｡": ".", "、": ", ", "､": ", ", "﹑": ", ", "·": " ", "・": " ", "‧": " "}
+    {"，": ", ", "；": "; ", "！": "! ", "？": "? ", "。": ". ", "｡": ". ", "、": ", ", "､": ", "}
+    | {"﹑": ", ", "︰": ": ", "·": " ", "・": " ", "‧": " "}
     | dict.fromkeys("「『《〈【〔〖〝﹁﹃", "“")
     | dict.fromkeys("」』》〉】〕〗〞﹂﹄", "”")
 )
+# Between figures a colon is one of time or proportion: 8：30, 3：2.
+_COLON = re.compile(r"(?<!\d)：|：(?!\d)")
 _INVISIBLE = re.compile(r"[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\u00ad\ufe00-\ufe0f]")
 _ELLIPSIS = re.compile(r"…{2,}|\.{3,}")
 _DASHES = re.compile(r"[—―]{2,}")
@@ -64,7 +69,7 @@ def tidy(text: str) -> str:
 
     Quotes and brackets of Chinese print become “ and ”; what is invisible goes.
     """
-    text = unicodedata.normalize("NFC", text).translate(_WIDE).translate(_MARKS)
+    text = _COLON.sub(": ", unicodedata.normalize("NFC", text).translate(_MARKS)).translate(_WIDE)
     text = _DASHES.sub("—", _ELLIPSIS.sub("…", _INVISIBLE.sub("", text)))
     return " ".join(text.split())
 

@@ -14,7 +14,7 @@ from worker.engines.english.reading import REVISION as ENGLISH_REVISION
 from worker.engines.hibari_text import HibariText, cut_phonemes
 from worker.engines.kokoro.runs import EN, ZH, Run, language_runs, tidy
 
-REVISION = f"{ENGLISH_REVISION}.{CHINESE_REVISION}.1"
+REVISION = f"{ENGLISH_REVISION}.{CHINESE_REVISION}.2"
 MAX_PHONEMES = 400  # the model takes 510, at 1.3 GB instead of 1.1 and a tenth more time a second
 _SPOKEN = re.compile(r"[^\W_]")
 _BEFORE_MARK = re.compile(r" +(?=[,.;:!?…)])")
