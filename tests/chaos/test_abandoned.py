@@ -52,7 +52,8 @@ def test_a_sentence_that_kills_its_consumer_becomes_a_named_gap_and_costs_no_nei
     assert len(heard(whole)) == len(good) + 1
 
 
-@pytest.mark.parametrize("kind", ["consumer", pytest.param("node", marks=pytest.mark.long)])
+@pytest.mark.long  # `test_kills` kills each kind once
+@pytest.mark.parametrize("kind", ["consumer", "node"])
 def test_processes_killed_at_random_cost_no_sentence(farm: ChaosFarm, kind: str) -> None:
     chance = random.Random(kind)
     job_id = farm.submit()

@@ -10,7 +10,7 @@ from shared.farm import Farm, farm_of
 from shared.settings import Settings
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def hibari_farm() -> Iterator[Watched]:
     """A real farm that speaks with the default voice; Flower's API is open to the test."""
     environment = {"FLOWER_UNAUTHENTICATED_API": "true"}
