@@ -1,0 +1,57 @@
+"""How a recording lies on the chip map, and how a rough place is made exact. Pure; knows no payload."""
+
+from dataclasses import dataclass, replace
+
+from worker.watermark.chips import PERIOD_ROWS, ChipMap
+from worker.watermark.grid import ROW_S
+from worker.watermark.heard import FINE_HOP_S, Heard
+from worker.watermark.search import pilot_score
+
+_STRETCH_STEP = 0.0004
+_NEIGHBOURS = (-2, -1, 1, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """Row `row` of the map begins `shift_s` into the recording once its speed is undone.
+
+    `stretch` is how much longer than marked a row lasts then; `z` the pilots' score.
+    """
+
+    row: int
+    shift_s: float
+    stretch: float
+    z: float
+
+    def row_at(self, time_s: float) -> float:
+        """The map's row at a time of the recording, speed undone, modulo the map."""
+        return (self.row + (time_s - self.shift_s) / (ROW_S * self.stretch)) % PERIOD_ROWS
+
+
+def refined(chips: ChipMap, heard: Heard, rough: Alignment, *, rounds: int = 2) -> Alignment:
+    """The best alignment near a rough one: shifts by 2 ms and stretches by 0.04 % in turn."""
+    best = _scored(chips, heard, rough)
+    middle_s = heard.length_s / 2
+    for _ in range(rounds):
+        before = best
+        for steps in _NEIGHBOURS:
+            shifted = replace(before, shift_s=before.shift_s + steps * FINE_HOP_S)
+            best = max(best, _scored(chips, heard, shifted), key=lambda one: one.z)
+        before = best
+        for steps in _NEIGHBOURS:
+            stretch = before.stretch + steps * _STRETCH_STEP
+            # Turned about the middle of the recording, which stays where it is.
+            shift_s = middle_s - (middle_s - before.shift_s) * stretch / before.stretch
+            turned = replace(before, stretch=stretch, shift_s=shift_s)
+            best = max(best, _scored(chips, heard, turned), key=lambda one: one.z)
+    return best
+
+
+def _scored(chips: ChipMap, heard: Heard, at: Alignment) -> Alignment:
+    row, shift_s = at.row, at.shift_s
+    while shift_s < 0:  # a row that begins before the recording cannot be read
+        row, shift_s = row + 1, shift_s + ROW_S * at.stretch
+    while shift_s >= ROW_S * at.stretch:
+        row, shift_s = row - 1, shift_s - ROW_S * at.stretch
+    z = pilot_score(chips, heard.tiles(shift_s, at.stretch), row)
+    return Alignment(row % PERIOD_ROWS, shift_s, at.stretch, z)
