@@ -47,11 +47,13 @@ def refined(chips: ChipMap, heard: Heard, rough: Alignment, *, rounds: int = 2) 
     return best
 
 
+def earlier(at: Alignment, lead_s: float) -> Alignment:
+    """The same alignment of a recording that begins `lead_s` earlier."""
+    rows, shift_s = divmod(at.shift_s + lead_s, ROW_S * at.stretch)
+    return replace(at, row=(at.row - int(rows)) % PERIOD_ROWS, shift_s=shift_s)
+
+
 def _scored(chips: ChipMap, heard: Heard, at: Alignment) -> Alignment:
-    row, shift_s = at.row, at.shift_s
-    while shift_s < 0:  # a row that begins before the recording cannot be read
-        row, shift_s = row + 1, shift_s + ROW_S * at.stretch
-    while shift_s >= ROW_S * at.stretch:
-        row, shift_s = row - 1, shift_s - ROW_S * at.stretch
-    z = pilot_score(chips, heard.tiles(shift_s, at.stretch), row)
-    return Alignment(row % PERIOD_ROWS, shift_s, at.stretch, z)
+    whole = earlier(at, 0.0)  # begins with the first whole row of the recording
+    z = pilot_score(chips, heard.tiles(whole.shift_s, whole.stretch), whole.row)
+    return replace(whole, z=z)

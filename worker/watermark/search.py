@@ -21,6 +21,7 @@ from worker.watermark.heard import Tiles
 # difference. Steps divide the map.
 _TRANSFORMS = ((4_096, 3_072), (8_192, 4_608), (16_384, 9_216))
 _SEGMENTS_AT_ONCE = 24
+_PRODUCTS_AT_ONCE = 1_200  # segments times queries: bounds memory to some 100 MB
 LONGEST_ROWS = _TRANSFORMS[-1][0] - _TRANSFORMS[-1][1]  # 115 s
 QUICK_ROWS = _TRANSFORMS[0][0] - _TRANSFORMS[0][1]  # 16.4 s
 
@@ -39,8 +40,8 @@ def threshold(hypotheses: int, false_rate: float) -> float:
     return math.sqrt(2 * math.log(max(1, hypotheses) / false_rate))
 
 
-def best_places(chips: ChipMap, queries: list[Tiles], count: int) -> list[Place]:
-    """The best place of every query, best first, at most `count`.
+def best_places(chips: ChipMap, queries: list[Tiles]) -> list[Place]:
+    """The best place of every query, best first.
 
     A query has the shape (rows, BANDS), rows at most `LONGEST_ROWS`.
     """
@@ -51,7 +52,7 @@ def best_places(chips: ChipMap, queries: list[Tiles], count: int) -> list[Place]
             z = float(scores[query, row])
             if query not in found or z > found[query].z:
                 found[query] = Place(query, first_row + int(row), z)
-    return sorted(found.values(), key=lambda place: -place.z)[:count]
+    return sorted(found.values(), key=lambda place: -place.z)
 
 
 def _scores(
@@ -63,8 +64,9 @@ def _scores(
     spectra = _spectra(chips, queries, length)
     pilots = chips.pilots(0, BLOCKS)
     pilots = np.concatenate([pilots, pilots[:length]]).T.astype(np.float32)
-    for first in range(0, PERIOD_ROWS, step * _SEGMENTS_AT_ONCE):
-        segments = min(_SEGMENTS_AT_ONCE, (PERIOD_ROWS - first) // step)
+    at_once = max(1, min(_SEGMENTS_AT_ONCE, _PRODUCTS_AT_ONCE // len(queries)))
+    for first in range(0, PERIOD_ROWS, step * at_once):
+        segments = min(at_once, (PERIOD_ROWS - first) // step)
         views = np.lib.stride_tricks.sliding_window_view(pilots[:, first:], length, axis=1)
         signal = scipy.fft.rfft(views[:, : segments * step : step], axis=2)
         product = np.matmul(np.ascontiguousarray(signal.transpose(2, 1, 0)), spectra)

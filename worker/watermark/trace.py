@@ -1,7 +1,8 @@
 """What a mark says: a 64-bit trace id, and a tag that only the key can make. Knows no audio.
 
-Both the id and the place in the chip map where a file starts come from the key, the job and the
-deliverable's name: made again after a crash, the file is the same.
+The id comes from the key, the job and the deliverable's name, and the place in the chip map where
+the file starts from key and id: made again after a crash, the file is the same, and who reads an id
+knows how far into the file he is.
 """
 
 import hmac
@@ -30,9 +31,14 @@ class Trace:
 
 def trace_of(key: MarkKey, job_id: str, deliverable: str) -> Trace:
     """The deliverable's trace, the same at every call."""
-    seed = key.derived("trace", job_id.encode(), deliverable.encode())
-    start = int.from_bytes(seed[ID_BYTES : ID_BYTES + 8], "big") % BLOCKS
-    return Trace(seed[:ID_BYTES].hex(), start)
+    identity = key.derived("trace", job_id.encode(), deliverable.encode())[:ID_BYTES]
+    return trace_with(key, identity.hex())
+
+
+def trace_with(key: MarkKey, trace_id: str) -> Trace:
+    """The trace of an id that was read from a mark: where its file starts follows from it."""
+    start = key.derived("start", bytes.fromhex(trace_id))
+    return Trace(trace_id, int.from_bytes(start[:8], "big") % BLOCKS)
 
 
 def payload(key: MarkKey, trace_id: str) -> Bits:
