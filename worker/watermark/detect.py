@@ -81,6 +81,14 @@ class Candidate:
     at: Alignment
 
 
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A finding and, where a mark is present, its place."""
+
+    finding: Finding
+    candidate: Candidate | None
+
+
 @dataclass(slots=True)
 class Detector:
     """Finds the marks of all keys of a ring. Keeps the keys' chip maps; safe in one thread."""
@@ -111,10 +119,22 @@ class Detector:
             raise UsageError("a watermark is looked for in one channel", code="bad-audio")
         if len(samples) > LONGEST_S * rate_hz:
             raise UsageError(f"an excerpt lasts at most {LONGEST_S:.0f} s", code="too-long")
+        return self.located(samples, rate_hz, speeds=speeds, false_rate=false_rate).finding
+
+    def located(
+        self,
+        samples: Samples,
+        rate_hz: float,
+        *,
+        speeds: Speeds = Speeds.MARKED,
+        false_rate: float = FALSE_RATE,
+        speed: float = 1.0,
+    ) -> Located:
+        """As `excerpt`, with the place that was found; `speed` is the one to try first."""
         share = false_rate / (2 if speeds is Speeds.WIDE else 1)
-        found = self._best(self.at_speed(samples, rate_hz, 1.0), len(_PHASES_S), share)
-        if speeds is Speeds.WIDE and found.trace_id is None:
-            wide = self._best(self._wide(samples, rate_hz), _WIDE_ALIGNMENTS, share)
+        found = self._judged(self.at_speed(samples, rate_hz, speed), len(_PHASES_S), share)
+        if speeds is Speeds.WIDE and found.finding.trace_id is None:
+            wide = self._judged(self._wide(samples, rate_hz), _WIDE_ALIGNMENTS, share)
             found = max(found, wide, key=_worth)
         return found
 
@@ -165,21 +185,20 @@ class Detector:
             for place in best_places(self._maps[key.epoch], queries)
         ]
 
-    def _best(
+    def _judged(
         self, candidates: Sequence[Candidate], alignments: int, false_rate: float
-    ) -> Finding:
+    ) -> Located:
         """Judge candidates that are the best of so many alignments at every row of the map."""
         places = alignments * _REFINEMENTS * PERIOD_ROWS * len(self.keyring.keys)
         alone = threshold(places, false_rate / 2)
         with_tag = threshold(places, min(1.0, false_rate / 2 / _TAG_PASSES))
         for candidate in candidates[:_CANDIDATES]:
             if candidate.at.z >= with_tag and (trace_id := read(candidate)):
-                return _finding(candidate, alone, trace_id)
-        if not candidates:
-            return Finding(present=False, z=0.0, threshold=alone)
-        if candidates[0].at.z >= alone:
-            return _finding(candidates[0], alone, None)
-        return Finding(present=False, z=candidates[0].at.z, threshold=alone)
+                return Located(_finding(candidate, alone, trace_id), candidate)
+        if candidates and candidates[0].at.z >= alone:
+            return Located(_finding(candidates[0], alone, None), candidates[0])
+        z = candidates[0].at.z if candidates else 0.0
+        return Located(Finding(present=False, z=z, threshold=alone), None)
 
 
 def read(candidate: Candidate) -> str | None:
@@ -234,7 +253,8 @@ def _refined(candidates: Sequence[Candidate]) -> list[Candidate]:
     return sorted(made, key=lambda one: -one.at.z)
 
 
-def _worth(finding: Finding) -> tuple[bool, bool, float]:
+def _worth(located: Located) -> tuple[bool, bool, float]:
+    finding = located.finding
     return finding.trace_id is not None, finding.present, finding.z - finding.threshold
 
 

@@ -5,7 +5,7 @@ the change is added to the sound, so what is not marked passes bit for bit, and 
 stays silent. Knows no key and no file; soundness of the level (no clipping) is its caller's.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -20,16 +20,28 @@ _CYCLE_FRAMES = 10  # at least so many frames are made at once: 80 ms
 _BATCH_FRAMES = 160  # and at most so many
 
 
+Overlay = Callable[[int, int], Samples]
+
+
 class InBandMarker:
     """Marks one file. Feed `write` with float32 mono blocks, then `finish`; join what they return.
+
+    `overlay(first sample, samples)` gives what else is added wherever there is no digital silence.
 
     What comes out has exactly as many samples as went in, at most 106 ms later. Every frame is
     computed by itself (one transform a row), so a block's end never changes a bit.
     """
 
     def __init__(
-        self, rate_hz: int, chips: ChipMap, coded: npt.NDArray[np.uint8], start_block: int
+        self,
+        rate_hz: int,
+        chips: ChipMap,
+        coded: npt.NDArray[np.uint8],
+        start_block: int,
+        *,
+        overlay: Overlay | None = None,
     ) -> None:
+        self._overlay = overlay
         self._grid = frame_grid(rate_hz)
         self._rows = _Rows(chips, coded, start_block)
         self._gain = np.sinh(self._grid.strengths).astype(np.float32)
@@ -83,7 +95,11 @@ class InBandMarker:
             made = self._frames(frames, grid.windows[index], signs[index :: grid.frames])
             _overlap_add(change, made, start, grid.cycle_samples)
         quiet = silent(self._held[: RUN + length + RUN])[RUN : RUN + length]
-        given = sounding[:length] + np.where(quiet, np.float32(0), change[:length])
+        added = change[:length]
+        if self._overlay is not None:
+            first = self._frames_done // grid.frames * grid.cycle_samples
+            added = added + self._overlay(first, length)
+        given = sounding[:length] + np.where(quiet, np.float32(0), added)
         self._change = change[length:]
         self._held = self._held[length:]
         self._frames_done += cycles * grid.frames
