@@ -1,4 +1,4 @@
-"""How a recording lies on the chip map, and how a rough place is made exact. Pure; knows no payload."""
+"""How a recording lies on the chip map, and how a rough place is made exact. Knows no payload."""
 
 from dataclasses import dataclass, replace
 

@@ -55,8 +55,10 @@ def decode(llrs: npt.NDArray[np.float32], paths: int = 1) -> list[npt.NDArray[np
 def _best(arriving: npt.NDArray[np.float64], paths: int) -> npt.NDArray[np.intp]:
     """Places of the best `paths` in each row, best first; the earlier one of equals."""
     if paths == 1:
-        return arriving.argmax(axis=1)[:, None]
-    return np.argsort(-arriving, axis=1, kind="stable")[:, :paths]
+        first: npt.NDArray[np.intp] = arriving.argmax(axis=1)[:, None]
+        return first
+    order: npt.NDArray[np.intp] = np.argsort(-arriving, axis=1, kind="stable")[:, :paths]
+    return order
 
 
 def _traced(

@@ -247,9 +247,7 @@ def _apart(places: Sequence[tuple[MarkKey, Alignment]]) -> list[tuple[MarkKey, A
 
 
 def _refined(candidates: Sequence[Candidate]) -> list[Candidate]:
-    made = [
-        replace(one, at=refined(one.chips, one.heard, one.at)) for one in candidates
-    ]
+    made = [replace(one, at=refined(one.chips, one.heard, one.at)) for one in candidates]
     return sorted(made, key=lambda one: -one.at.z)
 
 

@@ -67,7 +67,8 @@ def _reliabilities(chips: ChipMap, tiles: Tiles, row: int) -> npt.NDArray[np.flo
     belief = _PRIOR_PILOTS * squares / len(tiles)
     own = (products + common * belief) / np.maximum(squares + belief, 1e-30)
     own = np.maximum(own / common, _LEAST_RELIABILITY)
-    return np.interp(np.arange(BANDS), chips.pilot_bands, own)
+    weights: npt.NDArray[np.float64] = np.interp(np.arange(BANDS), chips.pilot_bands, own)
+    return weights
 
 
 def _by_block(tiles: Tiles, row: int) -> list[tuple[int, int, Tiles]]:

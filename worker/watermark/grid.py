@@ -36,7 +36,7 @@ def strengths(frequencies_hz: npt.NDArray[np.float64]) -> npt.NDArray[np.float64
 
 def band_strengths() -> npt.NDArray[np.float64]:
     """The strength in the middle of each band, shape (BANDS,)."""
-    middles = FIRST_BIN + BINS_PER_BAND * np.arange(BANDS) + (BINS_PER_BAND - 1) / 2
+    middles = FIRST_BIN + BINS_PER_BAND * np.arange(BANDS, dtype=np.float64) + 0.5
     return strengths(middles * BIN_HZ)
 
 
@@ -79,7 +79,7 @@ def frame_grid(rate_hz: int) -> FrameGrid:
     frequencies_hz = np.arange(fft_length // 2 + 1) * (rate_hz / fft_length)
     bins = np.rint(frequencies_hz / BIN_HZ).astype(np.intp)
     # At 8 kHz the bin at half the rate has no phase to keep: it is left alone.
-    (inside,) = np.nonzero(
+    (marked,) = np.nonzero(
         (bins >= FIRST_BIN) & (bins < LAST_BIN) & (frequencies_hz < rate_hz / 2 - BIN_HZ / 2)
     )
     return FrameGrid(
@@ -87,9 +87,9 @@ def frame_grid(rate_hz: int) -> FrameGrid:
         fft_length=fft_length,
         starts=starts,
         windows=windows,
-        bins=slice(int(inside[0]), int(inside[-1]) + 1),
-        bands=(bins[inside] - FIRST_BIN) // BINS_PER_BAND,
-        strengths=strengths(bins[inside] * BIN_HZ),
+        bins=slice(int(marked[0]), int(marked[-1]) + 1),
+        bands=(bins[marked] - FIRST_BIN) // BINS_PER_BAND,
+        strengths=strengths(bins[marked] * BIN_HZ),
     )
 
 

@@ -4,6 +4,7 @@ A recording is brought to 16 kHz and cut into frames every 2 ms; a reading picks
 alignment from these, so that another shift or stretch costs no new transform. Knows no key.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,15 +74,14 @@ class Heard:
             levels -= _around(levels, axis)
         cells = np.clip(levels, -_LOUDEST, _LOUDEST) * self.weights[places]
         shape = (frames // FRAMES_PER_ROW, FRAMES_PER_ROW, BANDS, BINS_PER_BAND)
-        return cells.reshape(shape).sum(axis=(1, 3)) * _PRIOR
+        tiles: Tiles = cells.reshape(shape).sum(axis=(1, 3)) * _PRIOR
+        return tiles
 
 
 _PRIOR = (band_strengths() / band_strengths().mean()).astype(np.float32)
 
 
-def listen(
-    samples: Samples, rate_hz: float, *, speed: float = 1.0, hop: int = FINE_HOP
-) -> Heard:
+def listen(samples: Samples, rate_hz: float, *, speed: float = 1.0, hop: int = FINE_HOP) -> Heard:
     """Hear a recording as it was before it was played `speed` times as fast.
 
     Samples are float32 mono of any level; what is no finite number counts as silence. `hop` is in
@@ -89,7 +89,7 @@ def listen(
     """
     sound = _levelled(samples)
     target_hz = RATE_HZ * speed
-    if abs(target_hz - rate_hz) > 1e-6 and len(sound):
+    if not math.isclose(target_hz, rate_hz) and len(sound):
         sound = soxr.resample(sound, rate_hz, target_hz, quality="HQ")
     length_s = len(sound) / RATE_HZ
     if len(sound) < FRAME:

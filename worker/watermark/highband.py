@@ -30,7 +30,7 @@ REPEATS = 4  # of each coded bit in a period
 PILOTS = 516
 CHIPS = PILOTS + REPEATS * CODED_BITS  # whole samples and whole cycles at both rates
 FALSE_RATE = 1e-8
-_PERIOD_S = CHIPS / CHIPS_HZ
+_PERIODS_KEPT = 3  # so that a stretch of two is a plain slice
 _FINE = 2  # places tried in a chip
 _PHASES = 16  # of the carrier, for the count of hypotheses
 _LOUDEST = 4.0  # times the median: beyond, a line is a tone of the room's
@@ -59,13 +59,15 @@ class Overlay:
         lines[CARRIER_HZ * CHIPS // CHIPS_HZ + offsets] = np.fft.fft(chips)[offsets % CHIPS] * shape
         period = np.fft.irfft(lines, length)
         level = 10 ** (LEVEL_DBFS / 20) / math.sqrt(np.mean(period**2))
-        self._period = (period * level).astype(np.float32)
+        self._periods = np.tile((period * level).astype(np.float32), _PERIODS_KEPT)
+        self._length = length
 
     def __call__(self, first: int, samples: int) -> Samples:
         """`samples` samples from the file's sample `first` on."""
-        places = (first + np.arange(samples)) % len(self._period)
-        taken: Samples = self._period[places]
-        return taken
+        start = first % self._length
+        if start + samples <= len(self._periods):
+            return self._periods[start : start + samples]
+        return np.resize(np.roll(self._periods, -start), samples)
 
 
 def read_high(
@@ -84,9 +86,12 @@ def read_high(
         z, chips = code.aligned(lines)
         trace_id = code.read(chips) if z >= with_tag else None
         if trace_id is not None:
-            return HighFinding(True, z, alone, key.epoch, trace_id)
+            return HighFinding(
+                present=True, z=z, threshold=alone, epoch=key.epoch, trace_id=trace_id
+            )
         if z > best.z:
-            best = HighFinding(z >= alone, z, alone, key.epoch if z >= alone else None)
+            present = z >= alone
+            best = HighFinding(present, z, alone, key.epoch if present else None)
     return best
 
 
@@ -97,7 +102,8 @@ class _Code:
         self._key = key
         stream = hashlib.shake_256(key.derived("high band")).digest(5 * CHIPS)
         order = np.frombuffer(stream[: 4 * CHIPS], ">u4").argsort(kind="stable")
-        self._signs = 1.0 - 2.0 * (np.frombuffer(stream[4 * CHIPS :], np.uint8) & 1)
+        bits = np.frombuffer(stream[4 * CHIPS :], np.uint8) & 1
+        self._signs = 1.0 - 2.0 * bits.astype(np.float64)
         self._pilots = order[:PILOTS]
         self._data = order[PILOTS:]
         self._coded_bit = np.arange(len(self._data)) % CODED_BITS
@@ -105,12 +111,10 @@ class _Code:
     def chips(self, coded: npt.NDArray[np.uint8]) -> npt.NDArray[np.float64]:
         """A period of ±1."""
         chips = self._signs.copy()
-        chips[self._data] *= 1.0 - 2.0 * coded[self._coded_bit]
+        chips[self._data] *= 1.0 - 2.0 * coded[self._coded_bit].astype(np.float64)
         return chips
 
-    def aligned(
-        self, lines: npt.NDArray[np.complex128]
-    ) -> tuple[float, npt.NDArray[np.float64]]:
+    def aligned(self, lines: npt.NDArray[np.complex128]) -> tuple[float, npt.NDArray[np.float64]]:
         """The best score of the pilots in a folded period, and its chips in order and phase."""
         pilots = np.zeros(CHIPS)
         pilots[self._pilots] = self._signs[self._pilots]

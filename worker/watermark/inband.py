@@ -117,7 +117,11 @@ class InBandMarker:
         moved = np.zeros_like(spectra)
         gains = self._lift + self._gain * signs[:, self._grid.bands]
         moved[:, inside] = spectra[:, inside] * gains
-        return np.fft.irfft(moved, self._grid.fft_length, axis=1) * window
+        change: npt.NDArray[np.float32] = (
+            np.fft.irfft(moved, self._grid.fft_length, axis=1).astype(np.float32, copy=False)
+            * window
+        )
+        return change
 
 
 class _Rows:

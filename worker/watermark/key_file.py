@@ -52,8 +52,12 @@ def _parse_line(line: str, place: str) -> MarkKey:
         raise SetupError(f"{place}: the secret is not written in hexadecimal digits") from None
     except SetupError as error:
         raise SetupError(f"{place}: {error}") from None
-    if not hmac.compare_digest(key.fingerprint, fields[2].lower().encode("ascii", "replace").decode()):
-        raise SetupError(f"{place}: the secret does not fit its fingerprint: it is damaged or mistyped")
+    if not hmac.compare_digest(
+        key.fingerprint, fields[2].lower().encode("ascii", "replace").decode()
+    ):
+        raise SetupError(
+            f"{place}: the secret does not fit its fingerprint: it is damaged or mistyped"
+        )
     return key
 
 
@@ -68,10 +72,11 @@ def read_key_file(path: Path) -> Keyring:
         ) from None
     except OSError as error:
         raise SetupError(f"{path} cannot be read: {error.strerror}") from None
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        raise SetupError(f"{path} is no file")
     with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise SetupError(f"{path} is no file")
         if status.st_mode & _WIDER_THAN_OWNER:
             mend = f"chmod 600 {path}"
             raise SetupError(f"{path} may be read or changed by others: {mend}", mend=mend)

@@ -21,7 +21,7 @@ class Marker:
     """
 
     def __init__(self, key: MarkKey, trace: Trace, rate_hz: int) -> None:
-        self.marks = ("in-band",)
+        self.marks: tuple[str, ...] = ("in-band",)
         overlay = None
         if rate_hz in highband.RATES_HZ:
             overlay = highband.Overlay(key, trace.trace_id, rate_hz)

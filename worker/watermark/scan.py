@@ -9,20 +9,21 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import reduce
 
-import numpy as np
-
 from worker.engines.base import Samples
 from worker.watermark.alignment import Alignment, earlier, refined
+from worker.watermark.chips import PERIOD_ROWS
 from worker.watermark.detect import (
     FALSE_RATE,
     Candidate,
     Detector,
     Finding,
+    Located,
     Speeds,
     offset_s,
     read_evidence,
 )
 from worker.watermark.evidence import Evidence
+from worker.watermark.grid import ROW_S
 from worker.watermark.heard import Heard, listen
 from worker.watermark.search import threshold
 from worker.watermark.windows import windows
@@ -76,9 +77,15 @@ class _Track:
 
     def told(self, trace_id: str | None) -> Stretch:
         """What is to be told of this mark."""
-        offset = None if trace_id is None else offset_s(self.key, trace_id, self._start.row_at(0.0))
+        if trace_id is None:
+            finding = replace(self._finding, trace_id=None, offset_s=None)
+            return Stretch(self._start_s, self._end_s, finding)
+        offset = offset_s(self.key, trace_id, self._start.row_at(0.0))
+        start_s = self._start_s
+        if offset > PERIOD_ROWS * ROW_S - WINDOW_S:  # the file begins inside the window
+            start_s, offset = start_s + (PERIOD_ROWS * ROW_S - offset) / self.speed, 0.0
         finding = replace(self._finding, trace_id=trace_id, offset_s=offset)
-        return Stretch(self._start_s, self._end_s, finding)
+        return Stretch(start_s, self._end_s, finding)
 
 
 def scan(
@@ -100,8 +107,11 @@ def scan(
         tracks, ended = _followed(tracks, window, rate_hz, start_s)
         done += ended
         if not any(track.missed == 0 for track in tracks):
-            found = _begun(detector, window, rate_hz, start_s, number, speeds, [*done, *tracks])
-            tracks += [] if found is None else [found]
+            found = _begun(
+                detector, window, rate_hz, number=number, speeds=speeds, before=[*done, *tracks]
+            )
+            if found.candidate is not None:
+                tracks.append(_Track(found.candidate, found.finding, start_s))
         progress(start_s + len(window) / rate_hz)
     return _told(detector, done + tracks)
 
@@ -121,27 +131,24 @@ def _begun(
     detector: Detector,
     window: Samples,
     rate_hz: float,
-    start_s: float,
+    *,
     number: int,
     speeds: Speeds,
     before: list[_Track],
-) -> _Track | None:
-    """A mark that begins in this window, searched blindly."""
+) -> Located:
+    """A mark that begins in the window of this number, searched blindly."""
     # Shares of the false rate that sum to the whole over however many windows.
     share = FALSE_RATE * 6 / (math.pi * (number + 1)) ** 2
     wide = speeds is Speeds.WIDE and (number & (number + 1)) == 0 and not before
     # What follows a mark was most likely recorded by the same player.
     speed = before[-1].speed if before else 1.0
-    located = detector.located(
+    return detector.located(
         window,
         rate_hz,
         speeds=Speeds.WIDE if wide else Speeds.MARKED,
         false_rate=share,
         speed=speed,
     )
-    if located.candidate is None:
-        return None
-    return _Track(located.candidate, located.finding, start_s)
 
 
 def _told(detector: Detector, tracks: list[_Track]) -> list[Stretch]:

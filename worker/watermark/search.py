@@ -55,9 +55,7 @@ def best_places(chips: ChipMap, queries: list[Tiles]) -> list[Place]:
     return sorted(found.values(), key=lambda place: -place.z)
 
 
-def _scores(
-    chips: ChipMap, queries: list[Tiles]
-) -> Iterator[tuple[int, npt.NDArray[np.float32]]]:
+def _scores(chips: ChipMap, queries: list[Tiles]) -> Iterator[tuple[int, npt.NDArray[np.float32]]]:
     """Scores of all queries at stretches of the map: (first row, (queries, rows))."""
     rows = max(len(query) for query in queries)
     length, step = next(pair for pair in _TRANSFORMS if pair[0] - pair[1] >= rows)
@@ -74,9 +72,7 @@ def _scores(
         yield first, scores.reshape(len(queries), segments * step)
 
 
-def _spectra(
-    chips: ChipMap, queries: list[Tiles], length: int
-) -> npt.NDArray[np.complex64]:
+def _spectra(chips: ChipMap, queries: list[Tiles], length: int) -> npt.NDArray[np.complex64]:
     """Conjugate spectra of the queries' pilot bands at unit energy: (bins, bands, queries)."""
     padded = np.zeros((len(chips.pilot_bands), len(queries), length), np.float32)
     for index, query in enumerate(queries):

@@ -100,9 +100,10 @@ class _Known:
 
     def hear(self, piece: Samples, rate_hz: int, start_s: float) -> float:
         """Take a piece that begins at `start_s`; returns its score."""
-        if self._settled:
-            heard = listen(piece, rate_hz, hop=HOP // 2)
-            total, energy = self._score(heard, start_s, self.delay_s)
+        if self._settled:  # nothing is searched any more: coarse frames that begin with a row
+            here = self._at(start_s, self.delay_s)
+            heard = listen(piece[round(here.shift_s * rate_hz) :], rate_hz, hop=HOP)
+            total, energy = known_score(self._chips, self._coded, heard.tiles(), here.row)
         else:
             heard = listen(piece, rate_hz)
             total, energy = self._score(heard, start_s, self._search(heard, start_s))
@@ -128,8 +129,12 @@ class _Known:
         return total / math.sqrt(energy) if energy > 0 else 0.0
 
     def _score(self, heard: Heard, start_s: float, delay_s: float) -> tuple[float, float]:
-        here = earlier(replace(self._start, shift_s=delay_s), -start_s)
+        here = self._at(start_s, delay_s)
         return known_score(self._chips, self._coded, heard.tiles(here.shift_s), here.row)
+
+    def _at(self, start_s: float, delay_s: float) -> Alignment:
+        """Where a piece that begins at `start_s` lies on the map."""
+        return earlier(replace(self._start, shift_s=delay_s), -start_s)
 
 
 def _speech_s(piece: Samples, rate_hz: int) -> float:
