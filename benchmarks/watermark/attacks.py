@@ -12,7 +12,7 @@ import av
 import numpy as np
 import soundfile
 import soxr
-from scipy.signal import fftconvolve, firwin2, sosfilt, butter
+from scipy.signal import butter, fftconvolve, firwin2, sosfilt
 
 from worker.engines.base import Samples
 
@@ -63,7 +63,7 @@ def aac(kbps: int) -> Attack:
 
 
 def opus(kbps: int, application: str = "audio") -> Attack:
-    """libopus at 48 kHz."""
+    """Libopus at 48 kHz."""
     return lambda samples, rate_hz, _: encoded(
         resampled(samples, rate_hz, 48_000),
         48_000,
@@ -75,7 +75,7 @@ def opus(kbps: int, application: str = "audio") -> Attack:
 
 
 def vorbis(samples: Samples, rate_hz: int, _: np.random.Generator) -> Heard:
-    """libvorbis at its lowest quality but one."""
+    """Libvorbis at its lowest quality but one."""
     sink = io.BytesIO()
     with soundfile.SoundFile(
         sink, "w", rate_hz, 1, format="OGG", subtype="VORBIS", compression_level=1.0
@@ -225,8 +225,10 @@ ATTACKS: Mapping[str, Attack] = {
     "mp3-128k": mp3(128),
     "mp3-64k": mp3(64),
     "mp3-32k": mp3(32),
+    "aac-128k": aac(128),
     "aac-64k": aac(64),
     "aac-32k": aac(32),
+    "opus-64k": opus(64),
     "opus-24k": opus(24),
     "opus-12k-voip": opus(12, "voip"),
     "vorbis-q0": vorbis,
