@@ -1,1 +1,1 @@
-"""The watermark measured: attacks, false alarms, quality and pace. Run `python -m benchmarks.watermark`."""
+"""The watermark measured: attacks, false alarms, copies, quality and cost."""

@@ -56,7 +56,7 @@ def try_all(planned: Iterator[Trial], journal: Journal, *, minutes: float | None
 
 
 def _planned(voices: Mapping[str, Samples], args: Namespace) -> Iterator[Trial]:
-    """This shard's trials, all cells in turn."""
+    """The trials of this shard, all cells in turn."""
     shard, shards = args.shard
     kinds: list[tuple[str, int, Callable[[int], Record]]] = [
         *((c.name, c.trials, partial(trials.id_trial, voices, c)) for c in cells.CELLS),
@@ -74,7 +74,7 @@ def _planned(voices: Mapping[str, Samples], args: Namespace) -> Iterator[Trial]:
         ("unmarked", cells.UNMARKED_TRIALS, partial(trials.unmarked_trial, voices)),
     ]
     most = 2 if args.quick else max(count for _, count, _ in kinds)
-    wanted = [kind for kind in kinds if args.only is None or args.only in kind[0]]
+    wanted = [kind for kind in kinds if not args.only or any(word in kind[0] for word in args.only)]
     turns = [
         [
             (name, number, partial(trial, number))
@@ -123,7 +123,12 @@ def _options() -> Namespace:
     )
     options.add_argument("--shard", type=_shard, default=(0, 1), metavar="I/N", help="from 1/N on")
     options.add_argument("--minutes", type=float, help="stop trying after so long")
-    options.add_argument("--only", metavar="WORD", help="trials with this in their name")
+    options.add_argument(
+        "--only",
+        action="append",
+        metavar="WORD",
+        help="trials with this, or another such word, in their name",
+    )
     options.add_argument("--trials-only", action="store_true", help="neither costs nor quality")
     options.add_argument("--quick", action="store_true", help="two trials of each kind")
     options.add_argument("--cache", type=Path, default=cache, help="rendered speech lies here")

@@ -13,7 +13,7 @@ Record = dict[str, Any]
 
 
 class Journal:
-    """The trials done so far, those of `others` included. Appends to `path`; None: keeps nothing."""
+    """The trials done so far, those of `others` included; new ones are appended to `path`."""
 
     def __init__(self, path: Path | None, others: Iterable[Path] = ()) -> None:
         self._path = path

@@ -19,7 +19,7 @@ from worker.watermark.chips import PERIOD_ROWS, ROWS, ChipMap
 from worker.watermark.convolution import decode
 from worker.watermark.evidence import Evidence
 from worker.watermark.grid import ROW_S
-from worker.watermark.heard import FINE_HOP_S, Heard, listen
+from worker.watermark.heard import FINE_HOP_S, Heard, check_rate, listen
 from worker.watermark.keys import Keyring, MarkKey
 from worker.watermark.search import LONGEST_ROWS, QUICK_ROWS, best_places, threshold
 from worker.watermark.trace import trace_id_in, trace_with
@@ -113,8 +113,9 @@ class Detector:
     ) -> Finding:
         """Look for a mark in float32 mono samples of at most `LONGEST_S` seconds.
 
-        UsageError: longer, or not one channel.
+        UsageError: longer, not one channel, or at a rate that no recording has.
         """
+        check_rate(rate_hz)
         if samples.ndim != 1:
             raise UsageError("a watermark is looked for in one channel", code="bad-audio")
         if len(samples) > LONGEST_S * rate_hz:

@@ -13,6 +13,7 @@ import scipy.fft
 import soxr
 from scipy.ndimage import uniform_filter1d
 
+from shared.errors import UsageError
 from worker.engines.base import Samples
 from worker.watermark.chips import BANDS
 from worker.watermark.grid import (
@@ -37,6 +38,8 @@ _LOUDEST = 1.0  # neper; beyond, a cell tells of onsets rather than of the mark
 _FLOOR_QUANTILE = 0.1  # of a bin's energy over time: what is there when nobody speaks
 _ABOVE_FLOOR = 4.0
 _SILENCE = 1e-8  # of the loudest cell's energy
+
+_LOWEST_HZ, _HIGHEST_HZ = 4_000, 768_000
 
 Tiles = npt.NDArray[np.float32]
 
@@ -79,6 +82,15 @@ class Heard:
 
 
 _PRIOR = (band_strengths() / band_strengths().mean()).astype(np.float32)
+
+
+def check_rate(rate_hz: float) -> None:
+    """UsageError for a sample rate that no recording has."""
+    if not _LOWEST_HZ <= rate_hz <= _HIGHEST_HZ:
+        raise UsageError(
+            f"a recording's sample rate lies between {_LOWEST_HZ} and {_HIGHEST_HZ} Hz",
+            code="bad-sample-rate",
+        )
 
 
 def listen(samples: Samples, rate_hz: float, *, speed: float = 1.0, hop: int = FINE_HOP) -> Heard:

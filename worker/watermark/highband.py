@@ -17,6 +17,7 @@ from worker.engines.base import Samples
 from worker.watermark.chips import CODED_BITS
 from worker.watermark.convolution import decode, encode
 from worker.watermark.detect import PATHS
+from worker.watermark.heard import check_rate
 from worker.watermark.keys import MarkKey
 from worker.watermark.search import threshold
 from worker.watermark.trace import payload, trace_id_in
@@ -74,6 +75,7 @@ def read_high(
     keys: tuple[MarkKey, ...], samples: Samples, rate_hz: float, *, false_rate: float = FALSE_RATE
 ) -> HighFinding:
     """Look for the mark of any of the keys in float32 mono samples; a second is enough of them."""
+    check_rate(rate_hz)
     places = _FINE * CHIPS * _PHASES * len(keys)
     alone = threshold(places, false_rate / 2)
     with_tag = threshold(places, min(1.0, false_rate / 2 / (PATHS * len(keys) / 2**32)))

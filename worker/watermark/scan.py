@@ -24,7 +24,7 @@ from worker.watermark.detect import (
 )
 from worker.watermark.evidence import Evidence
 from worker.watermark.grid import ROW_S
-from worker.watermark.heard import Heard, listen
+from worker.watermark.heard import Heard, check_rate, listen
 from worker.watermark.search import threshold
 from worker.watermark.windows import windows
 
@@ -100,8 +100,9 @@ def scan(
 
     A recording without a mark passes anywhere with a probability below `FALSE_RATE`, however long
     it is. `Speeds.WIDE` costs seconds for windows in which nothing is found, so it is tried in ever
-    fewer of them.
+    fewer of them. UsageError: a rate that no recording has.
     """
+    check_rate(rate_hz)
     tracks, done = list[_Track](), list[_Track]()
     for number, (start_s, window) in enumerate(windows(blocks, rate_hz, WINDOW_S)):
         tracks, ended = _followed(tracks, window, rate_hz, start_s)

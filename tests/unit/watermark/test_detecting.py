@@ -12,7 +12,9 @@ from shared.errors import UsageError
 from tests.unit.watermark.conftest import RATE_HZ, marked
 from worker.engines.base import Samples
 from worker.watermark.detect import FALSE_RATE, Detector, Finding, Speeds
+from worker.watermark.highband import read_high
 from worker.watermark.keys import Keyring, MarkKey
+from worker.watermark.scan import scan
 from worker.watermark.search import threshold
 from worker.watermark.trace import Trace, trace_of
 
@@ -150,6 +152,17 @@ def test_two_channels_and_an_hour_at_once_are_refused(detector: Detector) -> Non
         detector.excerpt(np.zeros((100, 2), np.float32), RATE_HZ)
     with pytest.raises(UsageError, match="at most"):
         detector.excerpt(np.zeros(8_000 * 200, np.float32), 8_000)
+
+
+@pytest.mark.parametrize("rate_hz", [0, -1, 100, 10**7, float("nan")])
+def test_rates_that_no_recording_has_are_refused(detector: Detector, rate_hz: float) -> None:
+    samples = np.zeros(1_000, np.float32)
+    with pytest.raises(UsageError, match="sample rate"):
+        detector.excerpt(samples, rate_hz)
+    with pytest.raises(UsageError, match="sample rate"):
+        scan(detector, [samples], rate_hz)
+    with pytest.raises(UsageError, match="sample rate"):
+        read_high(detector.keyring.keys, samples, rate_hz)
 
 
 def test_the_threshold_is_what_the_count_of_tries_demands() -> None:
