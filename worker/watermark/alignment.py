@@ -39,12 +39,15 @@ def refined(chips: ChipMap, heard: Heard, rough: Alignment, *, rounds: int = 2) 
             best = max(best, _scored(chips, heard, shifted), key=lambda one: one.z)
         before = best
         for steps in _NEIGHBOURS:
-            stretch = before.stretch + steps * _STRETCH_STEP
-            # Turned about the middle of the recording, which stays where it is.
-            shift_s = middle_s - (middle_s - before.shift_s) * stretch / before.stretch
-            turned = replace(before, stretch=stretch, shift_s=shift_s)
-            best = max(best, _scored(chips, heard, turned), key=lambda one: one.z)
+            pivoted = turned(before, before.stretch + steps * _STRETCH_STEP, middle_s)
+            best = max(best, _scored(chips, heard, pivoted), key=lambda one: one.z)
     return best
+
+
+def turned(at: Alignment, stretch: float, about_s: float) -> Alignment:
+    """The alignment with another stretch that agrees with this one at `about_s`."""
+    shift_s = about_s - (about_s - at.shift_s) * stretch / at.stretch
+    return replace(at, shift_s=shift_s, stretch=stretch)
 
 
 def earlier(at: Alignment, lead_s: float) -> Alignment:

@@ -53,11 +53,11 @@ class Speeds(StrEnum):
 class Finding:
     """What was found in a recording.
 
-    `z` is the best score of the pilots and `threshold` what a recording without a mark passes in
-    less than one of 1 / `FALSE_RATE`. `trace_id` is None where the mark is there but not readable.
-    `offset_s` says where in its file (modulo 5 h 14 min) the excerpt begins; `speed` is how much
-    faster it is played than it was made, pitch and all, and `tempo` how much faster on top of that
-    at the same pitch.
+    `z` is the best score of the pilots. A recording without a mark passes `threshold` in less than
+    one of 1 / `FALSE_RATE`; where an id with the right tag was read, less than that is enough.
+    `trace_id` is None where the mark is there but not readable. `offset_s` says where in its file
+    (modulo 5 h 14 min) the excerpt begins; `speed` is how much faster it is played than it was
+    made, pitch and all, and `tempo` how much faster on top of that at the same pitch.
     """
 
     present: bool

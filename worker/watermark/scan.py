@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 from worker.engines.base import Samples
-from worker.watermark.alignment import Alignment, earlier, refined
+from worker.watermark.alignment import Alignment, earlier, refined, turned
 from worker.watermark.chips import PERIOD_ROWS
 from worker.watermark.detect import (
     FALSE_RATE,
@@ -31,6 +31,7 @@ from worker.watermark.windows import windows
 WINDOW_S = 30.0
 _FOLLOWED_TRIES = 64
 _FOLLOWED_FALSE_RATE = 1e-4  # a window more in a mark that is there: harmless where wrong
+_SAME_ROWS = 8  # 0.13 s: so far a window's place may lie from where a mark would go on
 _PATIENCE = 10  # windows without the mark (a pause, music, another voice) before it is given up
 
 Progress = Callable[[float], None]
@@ -51,7 +52,6 @@ class _Track:
     def __init__(self, candidate: Candidate, finding: Finding, start_s: float) -> None:
         self.key = candidate.key
         self.speed = candidate.speed
-        self.missed = 0
         self.evidence = Evidence()
         self._chips = candidate.chips
         self._finding = finding
@@ -61,18 +61,36 @@ class _Track:
 
     def follow(self, heard: Heard, start_s: float) -> None:
         """Look for the mark where it must be in a window that begins at `start_s`."""
-        at = refined(
-            self._chips, heard, earlier(self._at, (self._at_s - start_s) * self.speed), rounds=1
-        )
+        # A weak window's stretch is uncertain: as marked is as good a guess as the last one.
+        guesses = {self._at.stretch, 1.0}
+        tried = [
+            refined(self._chips, heard, self._expected(start_s, stretch), rounds=1)
+            for stretch in sorted(guesses)
+        ]
+        at = max(tried, key=lambda one: one.z)
         if at.z >= threshold(_FOLLOWED_TRIES, _FOLLOWED_FALSE_RATE):
-            self.missed = 0
             self._take(heard, at, start_s)
         else:
             self.missed += 1
 
+    def resumed(self, candidate: Candidate, start_s: float) -> bool:
+        """Take a place that was found blindly, where it is this mark going on."""
+        expected = self._expected(start_s, self._at.stretch)
+        apart = (candidate.at.row - expected.row + PERIOD_ROWS // 2) % PERIOD_ROWS
+        if candidate.key != self.key or abs(apart - PERIOD_ROWS // 2) > _SAME_ROWS:
+            return False
+        self._take(candidate.heard, candidate.at, start_s)
+        return True
+
+    def _expected(self, start_s: float, stretch: float) -> Alignment:
+        at = turned(self._at, stretch, self._middle_s)
+        return earlier(at, (self._at_s - start_s) * self.speed)
+
     def _take(self, heard: Heard, at: Alignment, start_s: float) -> None:
         self.evidence.add(self._chips, heard.tiles(at.shift_s, at.stretch), at.row)
+        self.missed = 0
         self._at, self._at_s = at, start_s
+        self._middle_s = heard.length_s / 2
         self._end_s = start_s + heard.length_s / self.speed
 
     def told(self, trace_id: str | None) -> Stretch:
@@ -111,8 +129,9 @@ def scan(
             found = _begun(
                 detector, window, rate_hz, number=number, speeds=speeds, before=[*done, *tracks]
             )
-            if found.candidate is not None:
-                tracks.append(_Track(found.candidate, found.finding, start_s))
+            place = found.candidate
+            if place is not None and not any(track.resumed(place, start_s) for track in tracks):
+                tracks.append(_Track(place, found.finding, start_s))
         progress(start_s + len(window) / rate_hz)
     return _told(detector, done + tracks)
 

@@ -47,6 +47,17 @@ def test_two_files_between_other_speech_are_told_apart(
     assert told == [30.0, 60.0, 90.0, 120.0, 150.0]
 
 
+def test_a_weak_mark_is_one_stretch_and_windows_that_say_little_are_summed(
+    detector: Detector, speech: Samples, key: MarkKey, trace: Trace
+) -> None:
+    made = marked(np.resize(speech, round(3 * WINDOW_S * RATE_HZ)), RATE_HZ, key, trace)
+    noise = np.random.default_rng(6).standard_normal(len(made)) * np.std(made) * 0.6
+    found = scan(detector, blocks((made + noise).astype(np.float32)), RATE_HZ)
+    assert [(one.start_s, one.end_s, one.finding.trace_id) for one in found] == [
+        (pytest.approx(0, abs=0.1), pytest.approx(90, abs=0.1), trace.trace_id)
+    ]
+
+
 def test_a_recording_without_marks_has_none(detector: Detector, speech: Samples) -> None:
     assert scan(detector, blocks(speech), RATE_HZ) == []
 
