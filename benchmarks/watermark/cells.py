@@ -34,6 +34,7 @@ CELLS = (
     *(Cell(attack, 30, 500, 5) for attack in _WEAK),
     *(Cell(attack, 45, 500, 1) for attack in _WEAK),
     *(Cell(attack, 15, 200, None) for attack in _OTHERS),
+    *(Cell(attack, length_s, 200, None) for attack in ("pcm", "mp3-64k") for length_s in (3, 5)),
     Cell("tempo+2%", 15, 200, None, Speeds.WIDE),
 )
 HIGH_LENGTH_S = 3.0

@@ -27,8 +27,11 @@ def format_keyring(keyring: Keyring) -> str:
 
 
 def parse_keyring(text: str, *, source: str) -> Keyring:
-    """The keys of a key file's text. SetupError names `source` and the line, never what it says."""
-    lines = [line.strip() for line in text.splitlines()]
+    """The keys of a key file's text, or of the same in one line with semicolons (an environment's).
+
+    SetupError names `source` and the line, never what it says.
+    """
+    lines = [line.strip() for line in text.replace(";", "\n").splitlines()]
     if not lines or lines[0] != _TITLE:
         raise SetupError(f"{source} holds no watermark keys: its first line must be {_TITLE!r}")
     keys = [

@@ -170,3 +170,4 @@ def test_binary_rubbish_is_no_key_file(tmp_path: Path) -> None:
 def test_text_and_ring_are_the_same_thing() -> None:
     ring = new_keyring().rotated().rotated()
     assert parse_keyring(format_keyring(ring) + "\n# a remark\n", source="x") == ring
+    assert parse_keyring(format_keyring(ring).replace("\n", "; "), source="x") == ring
