@@ -6,9 +6,8 @@ speaks other chapters with other noise.
 
 import json
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -135,12 +134,3 @@ def crops(
         first, last = start // step, min(len(busy) - 1, (start + length) // step)
         if busy[last] - busy[first] >= share * (last - first):
             yield start, start + length
-
-
-def joined(parts: Sequence[Samples]) -> Samples:
-    """One recording of several, half a second of silence between them."""
-    gap = np.zeros(RATE_HZ // 2, np.float32)
-    pieces = [parts[0]]
-    for _, part in pairwise(parts):
-        pieces += [gap, part]
-    return np.concatenate(pieces)

@@ -21,7 +21,6 @@ from benchmarks.watermark.speech import RATE_HZ, crops
 from worker.engines.base import Samples
 from worker.watermark.chips import PERIOD_ROWS, ROWS, ChipMap
 from worker.watermark.detect import Detector, Finding, Speeds
-from worker.watermark.grid import ROW_S
 from worker.watermark.heard import listen
 from worker.watermark.highband import read_high
 from worker.watermark.inband import InBandMarker
@@ -217,4 +216,3 @@ def key_hours(records: Sequence[Record]) -> float:
 
 
 PLACES = PERIOD_ROWS
-PERIOD_H = PERIOD_ROWS * ROW_S / 3_600

@@ -99,10 +99,6 @@ class Detector:
     def __post_init__(self) -> None:
         self._maps = {key.epoch: ChipMap(key) for key in self.keyring.keys}
 
-    def chips(self, epoch: int) -> ChipMap:
-        """The chip map of a key of the ring."""
-        return self._maps[epoch]
-
     def excerpt(
         self,
         samples: Samples,
