@@ -56,7 +56,7 @@ def test_a_list_reads_what_one_path_does_not() -> None:
     rng = np.random.default_rng(2)
     bits = bits_of(0xBEEF << 40)
     alone = together = 0
-    for _ in range(40):
+    for _ in range(24):
         llrs = (0.52 * soft(encode(bits)) + rng.standard_normal(CODED_BITS)).astype(np.float32)
         messages = decode(llrs, 16)
         alone += np.array_equal(messages[0], bits)

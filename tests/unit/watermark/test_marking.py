@@ -26,7 +26,7 @@ def noises() -> dict[int, Samples]:
     return made
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     rate_hz=st.sampled_from(RATES_HZ),
     lengths=st.lists(st.integers(0, 9_000) | st.integers(0, 40), max_size=12),
