@@ -13,10 +13,13 @@ _CPUINFO = Path("/proc/cpuinfo")
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A figure that has to reach a target. `ok` says whether it did: some bars are upper limits."""
+    """A figure that has to reach a target. `ok` says whether it did: some bars are upper limits.
+
+    A `value` of None was not measured, which is not `ok`.
+    """
 
     name: str
-    value: float
+    value: float | None
     target: float
     ok: bool
 

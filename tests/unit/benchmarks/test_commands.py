@@ -25,7 +25,8 @@ def run(*argv: str) -> subprocess.CompletedProcess[str]:
 
 def test_each_command_has_help_and_a_place_for_its_json() -> None:
     commands = [path.stem for path in BENCHMARKS.glob("*.py") if is_command(path)]
-    assert {"farm", "engine_bare", "noop", "novel"} <= set(commands)
+    commands += [path.parent.name for path in BENCHMARKS.glob("*/__main__.py")]
+    assert {"farm", "engine_bare", "noop", "novel", "watermark"} <= set(commands)
     with ThreadPoolExecutor(2) as pool:
         told = pool.map(lambda name: run(f"benchmarks.{name}", "--help"), commands)
     for name, done in zip(commands, told, strict=True):

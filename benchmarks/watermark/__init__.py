@@ -1,0 +1,1 @@
+"""The watermark measured: attacks, false alarms, copies, quality and cost."""
