@@ -271,6 +271,7 @@ def test_a_dead_process_is_named_and_replaced_and_the_render_goes_on(tmp_path: P
                 assert f"{name} is started again" in told
 
 
+@pytest.mark.long  # `test_kills` kills a supervisor, too
 def test_children_die_with_a_killed_supervisor_and_the_next_one_goes_on(tmp_path: Path) -> None:
     (tmp_path / "story.txt").write_text(TEXT)
     place = Place(tmp_path, delay_s=0.2)
@@ -327,7 +328,10 @@ def test_a_killed_embedded_farm_is_replaced_and_the_job_goes_on(tmp_path: Path) 
         wait_until(lambda: not place.processes(), within_s=15)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number",
+    [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGKILL],
+)
 def test_an_interrupted_or_killed_render_leaves_no_farm_behind(
     tmp_path: Path, number: signal.Signals
 ) -> None:
