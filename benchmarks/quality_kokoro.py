@@ -44,7 +44,7 @@ from worker.engines.registry import build
 SAMPLES = Path(__file__).parents[1] / "samples"
 MIXED = Path(__file__).parent / "texts" / "mixed-40.txt"
 CHINESE_VOICES = ("zf_xiaoxiao", "zm_yunxi")
-ENGLISH_VOICES = ("af_heart", "af_bella")
+ENGLISH_VOICES = ("af_heart", "am_michael")
 MIXED_VOICE = "zf_xiaoxiao:0.5+af_heart:0.5"
 SIMPLIFIED = "以下是普通话的句子，使用简体字。"
 _CLOCK = re.compile(r"(?<!\d)(\d{1,2}):(\d\d)(?!\d)")

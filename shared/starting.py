@@ -1,7 +1,7 @@
 """Starts a module of ours as a program, quickly. Knows nothing of what the module does.
 
 A fifth of an import's CPU is the garbage collector, which looks again and again at objects that are
-all there to stay. A farm is a dozen processes, so that is two seconds of its start.
+all there to stay. A farm is a dozen processes, which start together.
 """
 
 import gc

@@ -328,10 +328,7 @@ def test_a_killed_embedded_farm_is_replaced_and_the_job_goes_on(tmp_path: Path) 
         wait_until(lambda: not place.processes(), within_s=15)
 
 
-@pytest.mark.parametrize(
-    "number",
-    [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGKILL],
-)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_or_killed_render_leaves_no_farm_behind(
     tmp_path: Path, number: signal.Signals
 ) -> None:

@@ -95,9 +95,6 @@ def assemblies(farm: Farm, job_id: str) -> list[Row[tuple[int, int, int, float]]
     )
 
 
-@pytest.mark.parametrize(
-    "settings", [pytest.param("sqlite", marks=pytest.mark.long), "postgresql"], indirect=True
-)
 def test_an_assembly_longer_than_lease_and_visibility_runs_once(
     farm: Farm, settings: Settings
 ) -> None:

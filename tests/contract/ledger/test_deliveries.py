@@ -197,9 +197,21 @@ def test_what_is_under_way_when_its_webhook_is_disabled_waits_for_it_no_more(
     else:
         assert hooks.settle(database, claimed, hooks.BAD)
     [delivery] = hooks.log(database, webhook_id)
-    assert (delivery.state, delivery.error) == (DeliveryState.FAILED, "the webhook is disabled")
+    assert (delivery.state, delivery.error) == (DeliveryState.FAILED, webhook_turns.DISABLED)
     assert hooks.look(database, webhook_id, "h").waiting == 0
     assert hooks.hand_out(database) == []
+
+
+def test_an_event_that_comes_while_its_webhook_is_being_disabled_does_not_wait(
+    database: Database,
+) -> None:
+    """given one written by who saw the webhook enabled, and committed after it was disabled"""
+    webhook_id = waiting(database, 1)
+    disabled = update(tables.webhook).values(disabled_at=1.0, disabled_reason="a wish")
+    database.transact(lambda conn: conn.execute(disabled))
+    assert hooks.hand_out(database) == []
+    [delivery] = hooks.log(database, webhook_id)
+    assert (delivery.state, delivery.error) == (DeliveryState.FAILED, webhook_turns.DISABLED)
 
 
 def test_a_replay_begins_anew_with_the_same_event(database: Database) -> None:
